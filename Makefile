@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RANKS  ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test filecheck unit check docs clean
+
+help: ## list these targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.installed ## make the virtual environment with the pinned development set
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: setup ## score a data set under encryption on RANKS=2 processes
+	$(BIN)/python examples/logistic_regression.py --ranks $(RANKS)
+
+test: setup check filecheck unit ## types, style, IR tests and unit tests
+
+filecheck: setup ## IR tests: lit and FileCheck
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lit -s tests/filecheck
+
+unit: setup ## unit tests: pytest
+	$(BIN)/pytest
+
+check: setup ## ruff and pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+docs: setup ## regenerate the references under docs/
+	$(BIN)/python docs/generate.py
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""FHElium: a compiler toolkit and distributed runtime for CKKS homomorphic encryption."""

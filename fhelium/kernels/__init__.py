@@ -1,0 +1,1 @@
+"""Numbers: exact residue arithmetic on int64 tensors, one concern a module."""

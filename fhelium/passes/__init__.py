@@ -1,0 +1,34 @@
+"""How a program is rewritten: one pass a module, loaded only when a pipeline names it."""
+
+from collections.abc import Callable
+
+from xdsl.passes import ModulePass
+
+
+def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Return a factory for each pass under its command-line name."""
+
+    def get_convert_ckks_to_rns() -> type[ModulePass]:
+        from fhelium.passes.convert_ckks_to_rns import ConvertCkksToRnsPass
+
+        return ConvertCkksToRnsPass
+
+    def get_dist_lower_ciphertext_all_reduce() -> type[ModulePass]:
+        from fhelium.passes.dist_lower_ciphertext_all_reduce import (
+            DistLowerCiphertextAllReducePass,
+        )
+
+        return DistLowerCiphertextAllReducePass
+
+    def get_fhelium_assign_implementations() -> type[ModulePass]:
+        from fhelium.passes.fhelium_assign_implementations import (
+            FheliumAssignImplementationsPass,
+        )
+
+        return FheliumAssignImplementationsPass
+
+    return {
+        "convert-ckks-to-rns": get_convert_ckks_to_rns,
+        "dist-lower-ciphertext-all-reduce": get_dist_lower_ciphertext_all_reduce,
+        "fhelium-assign-implementations": get_fhelium_assign_implementations,
+    }

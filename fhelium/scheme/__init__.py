@@ -1,0 +1,1 @@
+"""CKKS mathematics and the client: parameters, encoding, keys, encryption, files."""
