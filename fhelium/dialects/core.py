@@ -1,0 +1,111 @@
+"""The `fhelium` dialect: what a program takes from outside, and which code runs its ops.
+
+A *resource* is a live object that a rank owns (a key, a process group, a device). A *material* is
+data that comes with the program (weights, masks). Both are named; the backend binds the names when
+it links. Any executable op may record an implementation in the discardable attributes
+`fhelium.implementation` and `fhelium.in_place`; for the backend that is a hard constraint.
+"""
+
+from abc import ABC, abstractmethod
+
+from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
+from xdsl.irdl import (
+    AnyAttr,
+    BaseAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+IMPLEMENTATION = "fhelium.implementation"
+IN_PLACE = "fhelium.in_place"
+
+
+class ResourceType(TypeAttribute, ABC):
+    """The type of a live object that is bound when a program is linked, and never computed."""
+
+    @property
+    @abstractmethod
+    def resource_kind(self) -> str:
+        """The kind under which the backend binds such an object."""
+
+
+class NamedOp(IRDLOperation, ABC):
+    """An op that brings a named object from outside into the program."""
+
+    symbol = prop_def(FlatSymbolRefAttrConstr)
+
+    traits = traits_def(Pure())
+    assembly_format = "$symbol attr-dict `:` type($result)"
+
+    def __init__(self, symbol: str, result_type: Attribute):
+        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[result_type])
+
+    @property
+    def symbol_name(self) -> str:
+        """The name under which the object is bound, without the `@`."""
+        assert isinstance(self.symbol, SymbolRefAttr)
+        return self.symbol.root_reference.data
+
+
+@irdl_op_definition
+class ResourceOp(NamedOp):
+    """Name a live object that the rank owns: a key, a process group, a device."""
+
+    name = "fhelium.resource"
+
+    result = result_def(BaseAttr(ResourceType))
+
+
+@irdl_op_definition
+class MaterialOp(NamedOp):
+    """Name data that comes with the program, such as the weights of a model."""
+
+    name = "fhelium.material"
+
+    result = result_def(AnyAttr())
+
+    def verify_(self) -> None:
+        if isinstance(self.result.type, ResourceType):
+            raise VerifyException(
+                f"found the resource type {self.result.type}, expected a type of data; "
+                "write `fhelium.resource` for a live object"
+            )
+
+
+def recorded_implementation(operation: Operation) -> str | None:
+    """Return the implementation that a pass has assigned to `operation`, if any.
+
+    Raises `VerifyException` when the attribute is not a non-empty string.
+    """
+    attribute = operation.attributes.get(IMPLEMENTATION)
+    if attribute is None:
+        return None
+    if not isinstance(attribute, StringAttr) or not attribute.data:
+        raise VerifyException(
+            f"found {IMPLEMENTATION} = {attribute}, expected a non-empty string: name one of the "
+            f"implementations of {operation.name}, or drop the attribute"
+        )
+    return attribute.data
+
+
+def recorded_in_place(operation: Operation) -> bool:
+    """Return whether the result of `operation` may overwrite its first operand.
+
+    Raises `VerifyException` when the attribute is not a unit attribute.
+    """
+    attribute = operation.attributes.get(IN_PLACE)
+    if attribute is not None and not isinstance(attribute, UnitAttr):
+        raise VerifyException(
+            f"found {IN_PLACE} = {attribute}, expected a unit attribute: write it without a value, "
+            "or drop it"
+        )
+    return attribute is not None
+
+
+Fhelium = Dialect("fhelium", [ResourceOp, MaterialOp])

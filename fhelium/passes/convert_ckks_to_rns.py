@@ -1,0 +1,170 @@
+"""`convert-ckks-to-rns`: write encrypted arithmetic out as residue kernels."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    TensorType,
+    UnrealizedConversionCastOp,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
+from xdsl.rewriter import Rewriter
+
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks_types import (
+    CLIENT_TYPE,
+    PARAMETERS,
+    ParametersAttr,
+    StateType,
+    state_types,
+)
+from fhelium.dialects.core import IMPLEMENTATION, MaterialOp
+from fhelium.passes.ckks_lowerings import lowerings, poly_type
+from fhelium.passes.failure import PassFailure
+from fhelium.scheme.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class ConvertCkksToRnsPass(ModulePass):
+    """Lower ckks ops to rns kernels: each NTT, ModUp, key product and ModDown becomes visible.
+
+    Needs `ckks.parameters` on the module, and every level, scale, number of components and form
+    assigned. Arguments, results and materials keep their ckks type in the attribute `ckks.type`, so
+    that a linked program can still check what it is given. An op that records an implementation is
+    refused: the name belongs to the whole op.
+    """
+
+    name = "convert-ckks-to-rns"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        attribute = op.attributes.get(PARAMETERS)
+        if not any(_is_ckks(inner) for inner in op.walk()):
+            return
+        if not isinstance(attribute, ParametersAttr):
+            raise PassFailure(
+                op,
+                f"found no {PARAMETERS} on the module, expected #ckks.parameters<..>: the primes "
+                "of each level come from there",
+            )
+        for inner in op.walk():
+            _check(inner, attribute)
+        parameters = Parameters.from_attribute(attribute)
+        PatternRewriteWalker(
+            GreedyRewritePatternApplier(lowerings(parameters), dce_enabled=False),
+            apply_recursively=False,
+        ).rewrite_module(op)
+        for inner in op.walk():
+            _convert_types(inner, parameters)
+        for inner in op.walk():
+            if isinstance(inner, UnrealizedConversionCastOp):
+                _drop_identity_cast(inner)
+        for inner in op.walk():
+            if _is_ckks(inner):
+                raise PassFailure(
+                    inner,
+                    f"found {inner.name} on a type that has no residue form, expected ciphertexts, "
+                    "plaintexts and tensors of them",
+                )
+
+
+def _types(operation: Operation) -> list[Attribute]:
+    """Types of the results and the block arguments of `operation`, and of a function's results."""
+    types = [result.type for result in operation.results]
+    types += [arg.type for region in operation.regions for b in region.blocks for arg in b.args]
+    if isinstance(operation, FuncOp):
+        types += [*operation.function_type.inputs, *operation.function_type.outputs]
+    return types
+
+
+def _has_state(type: Attribute) -> bool:
+    return any(True for _ in state_types(type))
+
+
+def _is_ckks(operation: Operation) -> bool:
+    return isinstance(operation, tuple(ckks.OPERATIONS)) or any(map(_has_state, _types(operation)))
+
+
+def _check(operation: Operation, parameters: ParametersAttr) -> None:
+    """Refuse what can't be lowered, before anything is changed."""
+    if isinstance(operation, tuple(ckks.OPERATIONS)) and IMPLEMENTATION in operation.attributes:
+        raise PassFailure(
+            operation,
+            f"{operation.name} records {IMPLEMENTATION} = {operation.attributes[IMPLEMENTATION]}, "
+            "which lowering would lose: drop the assignment, or leave this pass out",
+        )
+    for type in _types(operation):
+        for state in state_types(type):
+            if missing := state.unassigned():
+                raise PassFailure(
+                    operation,
+                    f"found {operation.name} with a value of type {state}, expected an assigned "
+                    f"{' and '.join(missing)}: a scheduling pass or the text must give it",
+                )
+            assert state.level is not None
+            if state.level > parameters.max_level:
+                raise PassFailure(
+                    operation,
+                    f"found {operation.name} with a value at level {state.level}, expected at most "
+                    f"{parameters.max_level}, the top level of {PARAMETERS}",
+                )
+
+
+def _convert(type: Attribute, parameters: Parameters) -> Attribute:
+    if isinstance(type, StateType):
+        return poly_type(type, parameters)
+    if isinstance(type, TensorType):
+        return TensorType(_convert(type.element_type, parameters), type.shape, type.encoding)
+    return type
+
+
+def _convert_types(operation: Operation, parameters: Parameters) -> None:
+    """Change the types of the values of one op in place; the op and its location stay."""
+    if isinstance(operation, MaterialOp) and _has_state(operation.result.type):
+        operation.attributes[CLIENT_TYPE] = operation.result.type
+    if isinstance(operation, FuncOp):
+        _convert_signature(operation, parameters)
+    values: list[SSAValue] = list(operation.results)
+    values += [arg for region in operation.regions for block in region.blocks for arg in block.args]
+    for value in values:
+        converted = _convert(value.type, parameters)
+        if converted != value.type:
+            Rewriter.replace_value_with_new_type(value, converted)
+
+
+def _convert_signature(function: FuncOp, parameters: Parameters) -> None:
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    if not any(map(_has_state, [*inputs, *outputs])):
+        return
+    function.arg_attrs = _with_client_types(function.arg_attrs, inputs)
+    function.res_attrs = _with_client_types(function.res_attrs, outputs)
+    function.function_type = FunctionType.from_lists(
+        [_convert(type, parameters) for type in inputs],
+        [_convert(type, parameters) for type in outputs],
+    )
+
+
+def _with_client_types(
+    attributes: ArrayAttr[DictionaryAttr] | None, types: tuple[Attribute, ...]
+) -> ArrayAttr[DictionaryAttr] | None:
+    if not any(map(_has_state, types)):
+        return attributes
+    old = [entry.data for entry in attributes] if attributes is not None else [{}] * len(types)
+    return ArrayAttr(
+        DictionaryAttr({**entry, CLIENT_TYPE: type} if _has_state(type) else dict(entry))
+        for entry, type in zip(old, types, strict=True)
+    )
+
+
+def _drop_identity_cast(cast: UnrealizedConversionCastOp) -> None:
+    if [value.type for value in cast.inputs] == [value.type for value in cast.outputs]:
+        for output, input in zip(cast.outputs, cast.inputs, strict=True):
+            output.replace_all_uses_with(input)
+        cast.detach()
+        cast.erase()

@@ -1,0 +1,102 @@
+"""`fhelium-assign-implementations`: record which implementation runs an op."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from fhelium.dialects.core import IMPLEMENTATION
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.implementation_families import FAMILIES
+
+
+@dataclass(frozen=True)
+class FheliumAssignImplementationsPass(ModulePass):
+    """Record an implementation on ops: by target family, by op name, or on one named value.
+
+    - `{target=torch}` gives each op the family's implementation of it, and leaves alone the ops
+      that the family does not have; `op=` and `value=` narrow it down.
+    - `{op="rns.ntt" implementation="my-ntt"}` names the implementation of every such op.
+    - `{value="score" implementation="my-add"}` names that of the op that defines `%score`.
+
+    A recorded assignment is kept when it is the same, and refused when it differs, unless
+    `overwrite=true`.
+    """
+
+    name = "fhelium-assign-implementations"
+
+    target: str | None = None
+    op: str | None = None
+    value: str | None = None
+    implementation: str | None = None
+    overwrite: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self._check_options(op)
+        assignments = list(self._assignments(op))
+        for operation, name in assignments:
+            recorded = operation.attributes.get(IMPLEMENTATION)
+            if recorded is not None and recorded != StringAttr(name) and not self.overwrite:
+                raise PassFailure(
+                    operation,
+                    f"{operation.name} records {IMPLEMENTATION} = {recorded}, expected none or "
+                    f'"{name}": drop the assignment, or say overwrite=true',
+                )
+        for operation, name in assignments:
+            operation.attributes[IMPLEMENTATION] = StringAttr(name)
+
+    def _check_options(self, module: ModuleOp) -> None:
+        if (self.target is None) == (self.implementation is None):
+            raise PassFailure(
+                module, "expected one of target=FAMILY and implementation=NAME, and not both"
+            )
+        if self.implementation == "":
+            raise PassFailure(module, "found an empty implementation name, expected a name")
+        if self.implementation is not None and self.op is None and self.value is None:
+            raise PassFailure(
+                module, "found implementation= alone, expected op=NAME or value=NAME beside it"
+            )
+        if self.target is not None and self.target not in FAMILIES:
+            raise PassFailure(
+                module, f"found target {self.target}, expected one of {', '.join(FAMILIES)}"
+            )
+
+    def _assignments(self, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+        operations = self._selected(module)
+        if self.implementation is not None:
+            yield from ((operation, self.implementation) for operation in operations)
+            return
+        assert self.target is not None
+        family = FAMILIES[self.target]
+        yield from ((o, family[o.name]) for o in operations if o.name in family)
+
+    def _selected(self, module: ModuleOp) -> list[Operation]:
+        selected = [inner for inner in module.walk() if inner is not module]
+        if self.op is not None:
+            names = sorted({operation.name for operation in selected})
+            selected = [operation for operation in selected if operation.name == self.op]
+            if not selected:
+                raise PassFailure(module, f"found no op {self.op}{_nearest(self.op, names)}")
+        if self.value is not None:
+            hints = [r.name_hint for o in selected for r in o.results if r.name_hint is not None]
+            selected = [o for o in selected if any(r.name_hint == self.value for r in o.results)]
+            if not selected:
+                raise PassFailure(
+                    module, f"found no value %{self.value}{_nearest(self.value, hints)}"
+                )
+            if len(selected) > 1:
+                raise PassFailure(
+                    selected[1],
+                    f"found {len(selected)} values %{self.value}, expected one: rename them apart, "
+                    "or narrow the choice down with op=NAME",
+                )
+        return selected
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    nearest = get_close_matches(name, names, n=1)
+    return f" in the program: did you mean {nearest[0]}?" if nearest else " in the program"
