@@ -1,0 +1,167 @@
+"""Implementations and live resources, and linking a program against them."""
+
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
+
+from fhelium.backend.compilation import Compilation
+from fhelium.backend.dispatch import OperationDispatch
+from fhelium.backend.invocation import describe
+from fhelium.backend.registry import (
+    OperationImplementationRegistry,
+    RegionImplementation,
+    requested_implementation,
+)
+from fhelium.backend.resources import (
+    RING_RESOURCE_KIND,
+    BackendWorkspace,
+    ResourceBindings,
+    ResourceMaterializer,
+    ResourceRequirement,
+)
+from fhelium.dialects.ckks_types import parameters_of
+from fhelium.dialects.core import ResourceOp, ResourceType, recorded_in_place
+from fhelium.passes.pipeline import Pipeline
+from fhelium.scheme.parameters import Parameters
+
+if TYPE_CHECKING:
+    from fhelium.backend.executable import ProgramExecutable
+
+
+class OperationBackend:
+    """Own operation implementations and one live Backend workspace.
+
+    `registry=None` takes the implementations that come with FHElium. `named_resources` replaces
+    the workspace's table, and `materializer` its materializer.
+    """
+
+    def __init__(
+        self,
+        registry: OperationImplementationRegistry | None = None,
+        workspace: BackendWorkspace | None = None,
+        *,
+        named_resources: ResourceBindings | None = None,
+        materializer: ResourceMaterializer | None = None,
+    ):
+        if registry is None:
+            from fhelium.backend.default import default_registry
+
+            registry = default_registry()
+        workspace = workspace or BackendWorkspace()
+        self.registry = registry
+        self.workspace = BackendWorkspace(
+            workspace.named_resources if named_resources is None else named_resources,
+            workspace.materializer if materializer is None else materializer,
+        )
+
+    @property
+    def named_resources(self) -> ResourceBindings:
+        """Return named low-level resources configured before linking."""
+        return self.workspace.named_resources
+
+    def with_named_resources(
+        self, resources: ResourceBindings, *, override: bool = True
+    ) -> "OperationBackend":
+        """Return this implementation set with an extended resource table."""
+        workspace = self.workspace.with_named_resources(resources, override=override)
+        return OperationBackend(self.registry, workspace)
+
+    def dispatch(
+        self,
+        operation: Operation,
+        parameters: Parameters | None = None,
+        *,
+        implementation: str | None = None,
+        in_place: bool = False,
+    ) -> OperationDispatch:
+        """Resolve the call of one op, without binding its resources.
+
+        Raises `ValueError` or `KeyError`, like the registry; for an op that fails a check of its
+        spec; and for a resource operand that is no `fhelium.resource`.
+        """
+        spec = self.registry.operation_specs.resolve(type(operation))
+        for check in spec.checks:
+            if (fault := check(operation)) is not None:
+                raise ValueError(fault)
+        requested = requested_implementation(operation, implementation)
+        try:
+            in_place = in_place or recorded_in_place(operation)
+        except VerifyException as error:
+            raise ValueError(str(error)) from None
+        chosen = self.registry.resolve(operation, requested=requested, in_place=in_place)
+        invocation = describe(operation, parameters)
+        declared = chosen.resource_requirements(invocation)
+        return OperationDispatch(
+            invocation=invocation,
+            implementation=chosen,
+            requirements=(*operand_requirements(operation), *declared),
+            effect=spec.effect,
+            in_place=in_place,
+            prepared_regions=bool(operation.regions) and isinstance(chosen, RegionImplementation),
+        )
+
+    def diagnostics(
+        self, operation: Operation, *, implementation: str | None = None, in_place: bool = False
+    ) -> tuple[str, ...]:
+        """Report implementation or resource binding failures.
+
+        Resource operands are looked up too. What a materializer would make is not a failure.
+        """
+        attribute = parameters_of(operation)
+        try:
+            parameters = None if attribute is None else Parameters.from_attribute(attribute)
+            dispatch = self.dispatch(
+                operation, parameters, implementation=implementation, in_place=in_place
+            )
+        except (KeyError, ValueError) as error:
+            return (message_of(error),)
+        messages: list[str] = []
+        for requirement in dispatch.requirements:
+            made_on_link = requirement.kind == RING_RESOURCE_KIND and parameters is not None
+            missing = requirement.symbol not in self.named_resources
+            if missing and (made_on_link or self.workspace.materializer is not None):
+                continue
+            try:
+                self.named_resources.resolve(requirement)
+            except (KeyError, ValueError) as error:
+                messages.append(message_of(error))
+        return tuple(messages)
+
+    def link(
+        self, compilation: Compilation, *, pipeline: Pipeline | None = None
+    ) -> "ProgramExecutable":
+        """Link one Compilation with this workspace into an executable.
+
+        `pipeline=None` takes the compilation's own. Raises `LinkError`, which lists every fault
+        with its op and place.
+        """
+        from fhelium.backend.linking import link
+
+        return link(self, compilation, compilation.pipeline if pipeline is None else pipeline)
+
+
+def operand_requirements(operation: Operation) -> tuple[ResourceRequirement, ...]:
+    """Return the requirements behind the resource operands of an op, in operand order.
+
+    Raises `ValueError` for a resource that does not come from `fhelium.resource`, as one that is
+    passed in as an argument: it could be bound to anything.
+    """
+    requirements: list[ResourceRequirement] = []
+    for operand in operation.operands:
+        if not isinstance(operand.type, ResourceType):
+            continue
+        if not isinstance(operand.owner, ResourceOp):
+            raise ValueError(
+                f"{operation.name} has an operand of the resource type {operand.type} that is no "
+                "result of fhelium.resource: name the resource in the function that uses it"
+            )
+        requirements.append(
+            ResourceRequirement(operand.owner.symbol_name, operand.type.resource_kind)
+        )
+    return tuple(requirements)
+
+
+def message_of(error: Exception) -> str:
+    """Return the text of an exception; that of a `KeyError` without the quotes around it."""
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)

@@ -1,0 +1,24 @@
+"""A program on its way to an executable: its IR, its materials and its pipeline."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from fhelium.frontends.program import Program
+from fhelium.passes.pipeline import Pipeline, default_pipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Compilation:
+    """Hold one Program, the values of its materials by name, and how to lower it.
+
+    A material is a `Plaintext`, a `Ciphertext` or a tensor. Linking clones the program, so one
+    compilation can be linked many times. The executable runs the function `@main`.
+    """
+
+    program: Program
+    materials: Mapping[str, object] = field(default_factory=dict, repr=False)
+    pipeline: Pipeline = field(default_factory=default_pipeline)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "materials", MappingProxyType(dict(self.materials)))

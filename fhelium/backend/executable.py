@@ -1,0 +1,221 @@
+"""A linked program: host code, prepared calls and everything that they are bound to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, cast
+
+import torch
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+
+from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
+from fhelium.backend.host_code import HostCode
+from fhelium.backend.registry import RegionImplementation
+from fhelium.backend.resources import BoundResource
+from fhelium.backend.values import checked_payload, wrapped_result
+from fhelium.dialects.ckks_types import CLIENT_TYPE, parameters_of
+from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.memory import TransferOp
+from fhelium.frontends.diagnostics import place_of
+from fhelium.frontends.program import Program
+from fhelium.scheme.ciphertext import Ciphertext, Plaintext
+from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.parameters import Parameters
+
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramExecutable:
+    """Execute host control flow prepared from one linked Program.
+
+    Calls and external bindings are resolved once. Generated local variables preserve dataflow, and
+    flat-block temporaries are released at last use. `host_source` exposes the prepared control flow
+    without serializing its bound objects. Tensor storage and aliases retain ordinary PyTorch
+    ownership.
+    """
+
+    program: Program
+    dispatch_table: ProgramDispatchTable
+    resources: tuple[BoundResource, ...]
+    resource_indices: Mapping[Operation, tuple[int, ...]]
+    bound_resources: Mapping[Operation, BoundResource]
+    bound_materials: Mapping[Operation, object] = field(repr=False)
+    host_source: str = field(init=False, repr=False, compare=False)
+    _main: Callable[..., object] = field(init=False, repr=False, compare=False)
+    _signature: "_Signature" = field(init=False, repr=False, compare=False)
+    _device: torch.device | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("resource_indices", "bound_resources", "bound_materials"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        functions = [op for op in self.program.module.ops if isinstance(op, FuncOp)]
+        entry = self.program.function("main")
+        code = HostCode(
+            calls={op: self._prepare(op, d) for op, d in self.dispatch_table.operations.items()},
+            materials=self.bound_materials,
+        )
+        source = code.generate(functions, entry)
+        # The text holds numbered names, helper names and numbers only: see host_code.
+        exec(compile(source, "<fhelium host code>", "exec"), code.namespace)
+        object.__setattr__(self, "host_source", source)
+        object.__setattr__(self, "_main", code.namespace["main"])
+        object.__setattr__(self, "_signature", _Signature.of(entry))
+        object.__setattr__(self, "_device", self._bound_device())
+
+    def _prepare(self, operation: Operation, dispatch: OperationDispatch) -> Callable[..., object]:
+        """Return the call of one op on its operands, followed by its regions."""
+        resources = tuple(self.resources[i] for i in self.resource_indices[operation])
+        invocation, in_place = dispatch.invocation, dispatch.in_place
+        count, results = invocation.operand_count, invocation.result_count
+        implementation = dispatch.implementation
+
+        def checked(outputs: tuple[Tensor, ...]) -> object:
+            if len(outputs) != results:
+                raise ValueError(
+                    f"{implementation.name!r} returned {len(outputs)} results, expected {results}"
+                )
+            return outputs[0] if results == 1 else outputs
+
+        def located(error: Exception) -> None:
+            error.add_note(f"in {operation.name} {self._place(operation)}".rstrip())
+
+        if dispatch.prepared_regions:
+            assert isinstance(implementation, RegionImplementation)
+            execute_regions = implementation.execute_regions
+
+            def call_regions(*arguments: Any) -> object:
+                try:
+                    return checked(
+                        execute_regions(
+                            invocation,
+                            arguments[:count],
+                            resources,
+                            arguments[count:],
+                            in_place=in_place,
+                        )
+                    )
+                except Exception as error:
+                    located(error)
+                    raise
+
+            return call_regions
+        execute = implementation.execute
+
+        def call(*inputs: Tensor) -> object:
+            try:
+                return checked(execute(invocation, inputs[:count], resources, in_place=in_place))
+            except Exception as error:
+                located(error)
+                raise
+
+        return call
+
+    def _place(self, operation: Operation) -> str:
+        place = place_of(operation, self.program.sources)
+        return "" if place is None else f"at {place}"
+
+    def _bound_device(self) -> torch.device | None:
+        """The device that inputs must be on, unless the program moves values itself."""
+        if any(isinstance(op, TransferOp) for op in self.dispatch_table.operations):
+            return None
+        bound = [r.value.data for r in self.resources if isinstance(r.value, SwitchingKey)]
+        bound += [value for value in self.bound_materials.values() if isinstance(value, Tensor)]
+        return bound[0].device if bound else None
+
+    @property
+    def manifest(self) -> Mapping[str, object]:
+        """What runs and what it needs, as JSON-serializable values; no live object."""
+        return {
+            "operations": [
+                {
+                    "operation": operation.name,
+                    "implementation": dispatch.implementation.name,
+                    "effect": dispatch.effect,
+                    "in_place": dispatch.in_place,
+                    "location": self._place(operation).removeprefix("at "),
+                }
+                for operation, dispatch in self.dispatch_table.operations.items()
+            ],
+            "resources": [{"symbol": r.symbol, "kind": r.kind} for r in self.resources],
+            "materials": sorted(
+                {cast("MaterialOp", op).symbol_name for op in self.bound_materials}
+            ),
+        }
+
+    @property
+    def input_count(self) -> int:
+        """The number of inputs that `run` takes."""
+        return len(self._signature.inputs)
+
+    def run(self, *inputs: object) -> object:
+        """Run the program on one input an argument of its function.
+
+        An input is a tensor, a number, or the client's `Ciphertext` or `Plaintext`; when one of
+        them is of the latter two kinds, so are the results. Returns the result, or a tuple of
+        several. Before anything runs, raises `TypeError` for another number of inputs, kind or
+        dtype, and `ValueError` for another state, shape, device or other parameters.
+        """
+        signature = self._signature
+        if len(inputs) != len(signature.inputs):
+            raise TypeError(f"the program takes {len(signature.inputs)} inputs, got {len(inputs)}")
+        payloads = [
+            checked_payload(value, type, signature.parameters, f"input {i}")
+            for i, (value, type) in enumerate(zip(inputs, signature.inputs, strict=True))
+        ]
+        self._check_devices(payloads)
+        results = self._main(*payloads)
+        if not any(isinstance(value, Ciphertext | Plaintext) for value in inputs):
+            return results
+        if len(signature.outputs) == 1:
+            return wrapped_result(results, signature.outputs[0], signature.parameters)
+        assert isinstance(results, tuple) or results is None
+        return tuple(
+            wrapped_result(result, type, signature.parameters)
+            for result, type in zip(results or (), signature.outputs, strict=True)
+        )
+
+    def _check_devices(self, payloads: list[object]) -> None:
+        if any(isinstance(op, TransferOp) for op in self.dispatch_table.operations):
+            return
+        device = self._device
+        for position, payload in enumerate(payloads):
+            if not isinstance(payload, Tensor):
+                continue
+            device = device or payload.device
+            if payload.device != device:
+                raise ValueError(
+                    f"input {position} is on {payload.device}, expected {device} like the keys, "
+                    "materials and other inputs: move it, or write mem.transfer"
+                )
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What the client of a function passes in and gets back."""
+
+    inputs: tuple[Attribute, ...]
+    outputs: tuple[Attribute, ...]
+    parameters: Parameters | None
+
+    @staticmethod
+    def of(function: FuncOp) -> "_Signature":
+        attribute = parameters_of(function)
+
+        def client_types(
+            types: tuple[Attribute, ...], attributes: ArrayAttr[DictionaryAttr] | None
+        ) -> tuple[Attribute, ...]:
+            if attributes is None:
+                return types
+            return tuple(
+                entry.data.get(CLIENT_TYPE, type)
+                for type, entry in zip(types, attributes, strict=True)
+            )
+
+        return _Signature(
+            client_types(function.function_type.inputs.data, function.arg_attrs),
+            client_types(function.function_type.outputs.data, function.res_attrs),
+            None if attribute is None else Parameters.from_attribute(attribute),
+        )

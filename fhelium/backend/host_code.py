@@ -1,0 +1,242 @@
+"""The control flow of a program as readable Python: one local a value, `del` at last use.
+
+No name or string of the program reaches the text: values are numbered, calls are named after their
+op class, and only numbers are written out. Everything live is bound in a namespace beside it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from fhelium.backend import host_ops
+from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
+from fhelium.dialects.distributed import YieldOp
+
+TERMINATORS = (func.ReturnOp, scf.YieldOp, YieldOp)
+STRUCTURE = (ModuleOp, func.FuncOp, func.CallOp, scf.ForOp, scf.IfOp, *TERMINATORS)
+"""Ops that become Python control flow."""
+
+
+def is_host_op(operation: Operation) -> bool:
+    """Return whether host code expresses an op by itself, without an implementation."""
+    if isinstance(operation, (*STRUCTURE, ResourceOp, MaterialOp)):
+        return True
+    return host_ops.expression(operation, ["x"] * len(operation.operands)) is not None
+
+
+@dataclass
+class HostCode:
+    """Python text under construction, and the namespace that it runs in.
+
+    `calls` maps each executable op to its prepared call, on the operands that are no resources.
+    """
+
+    calls: Mapping[Operation, Callable[..., object]]
+    materials: Mapping[Operation, object]
+    namespace: dict[str, object] = field(default_factory=lambda: dict(host_ops.HELPERS))
+    lines: list[str] = field(default_factory=list)
+    depth: int = 0
+    names: dict[SSAValue, str] = field(default_factory=dict)
+    count: int = 0
+    functions: dict[str, str] = field(default_factory=dict)
+
+    def generate(self, functions: Sequence[func.FuncOp], entry: func.FuncOp) -> str:
+        """Return the text of `functions`; the one for `entry` is called `main`."""
+        for position, function in enumerate(functions):
+            name = "main" if function is entry else f"function_{position}"
+            self.functions[function.sym_name.data] = name
+        for function in functions:
+            block = function.body.block
+            arguments = ", ".join(self.define(argument) for argument in block.args)
+            self.line(f"def {self.functions[function.sym_name.data]}({arguments}):")
+            with self.indented():
+                self.block(block, self.emit_return)
+            self.line("")
+        return "\n".join(self.lines)
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text if text else "")
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def fresh(self, prefix: str = "v") -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def define(self, value: SSAValue, name: str | None = None) -> str:
+        self.names[value] = name or self.fresh()
+        return self.names[value]
+
+    def operands(self, values: Sequence[SSAValue]) -> list[str]:
+        return [self.names[v] for v in values if not isinstance(v.type, ResourceType)]
+
+    def bind(self, stem: str, value: object) -> str:
+        name = f"{re.sub(r'[^0-9a-zA-Z]', '_', stem)}_{len(self.namespace)}"
+        self.namespace[name] = value
+        return name
+
+    def block(self, block: Block, finish: Callable[[Operation], None]) -> None:
+        """Emit the ops of a block, and `finish` for its terminator."""
+        dying = last_uses(block)
+        self.delete(dying.get(None, []))
+        for operation in block.ops:
+            if isinstance(operation, TERMINATORS):
+                finish(operation)
+                return
+            dead = dying.get(operation, [])
+            self.operation(operation, dead)
+            self.delete(dead)
+
+    def delete(self, values: Sequence[SSAValue]) -> None:
+        """Release values that are tensors; numbers may stay."""
+        names = [
+            self.names.pop(value)
+            for value in values
+            if value in self.names and not is_number(value)
+        ]
+        if names:
+            self.line(f"del {', '.join(dict.fromkeys(names))}")
+
+    def assign(self, targets: Sequence[str], sources: Sequence[str]) -> None:
+        pairs = [(t, s) for t, s in zip(targets, sources, strict=True) if t != s]
+        if pairs:
+            left, right = (", ".join(side) for side in zip(*pairs, strict=True))
+            self.line(f"{left} = {right}")
+
+    def operation(self, operation: Operation, dying: list[SSAValue]) -> None:
+        match operation:
+            case ResourceOp():
+                return
+            case MaterialOp():
+                material = self.bind("material", self.materials[operation])
+                self.line(f"{self.define(operation.result)} = {material}")
+            case scf.ForOp():
+                self.emit_for(operation, dying)
+            case scf.IfOp():
+                self.emit_if(operation)
+            case func.CallOp():
+                callee = self.functions[operation.callee.string_value()]
+                self.call(callee, operation, self.operands(operation.operands))
+            case _ if operation in self.calls:
+                self.emit_call(operation)
+            case _:
+                text = host_ops.expression(operation, self.operands(operation.operands))
+                assert text is not None
+                self.line(f"{self.define(operation.results[0])} = {text}")
+
+    def call(self, callee: str, operation: Operation, arguments: Sequence[str]) -> None:
+        results = ", ".join(self.define(result) for result in operation.results)
+        self.line(f"{results + ' = ' if results else ''}{callee}({', '.join(arguments)})")
+
+    def emit_call(self, operation: Operation) -> None:
+        callee = self.bind(type(operation).name, self.calls[operation])
+        arguments = [
+            f"scalar({self.names[value]})" if is_number(value) else self.names[value]
+            for value in operation.operands
+            if not isinstance(value.type, ResourceType)
+        ]
+        regions = [self.emit_region(region) for region in operation.regions]
+        self.call(callee, operation, [*arguments, *regions])
+        if regions:
+            self.line(f"del {', '.join(regions)}")
+
+    def emit_region(self, region: Region) -> str:
+        """Emit a region as a local function; what it captures stays alive around it."""
+        name = self.fresh("region_")
+        arguments = ", ".join(self.define(argument) for argument in region.block.args)
+        self.line(f"def {name}({arguments}):")
+        with self.indented():
+            self.block(region.block, self.emit_return_tuple)
+        return name
+
+    def emit_return(self, terminator: Operation) -> None:
+        self.line(f"return {', '.join(self.operands(terminator.operands))}".rstrip())
+
+    def emit_return_tuple(self, terminator: Operation) -> None:
+        values = "".join(f"{name}, " for name in self.operands(terminator.operands))
+        self.line(f"return ({values.rstrip()})")
+
+    def emit_for(self, loop: scf.ForOp, dying: list[SSAValue]) -> None:
+        induction, *carried = loop.body.block.args
+        bounds = ", ".join(self.names[value] for value in (loop.lb, loop.ub, loop.step))
+        initial = [self.names[value] for value in loop.iter_args]
+        targets = [self.define(argument) for argument in carried]
+        self.assign(targets, initial)
+        # A start value that only the loop consumes must not outlive the first iteration.
+        self.delete([v for v in loop.iter_args if v in dying and not used_inside(v, loop)])
+        self.line(f"for {self.define(induction)} in loop({bounds}):")
+        with self.indented():
+            start = len(self.lines)
+            self.block(loop.body.block, lambda end: self.yield_to(targets, end, loop.body.block))
+            if len(self.lines) == start:
+                self.line("pass")
+        for result, target in zip(loop.results, targets, strict=True):
+            self.define(result, target)
+
+    def emit_if(self, branch: scf.IfOp) -> None:
+        targets = [self.fresh() for _ in branch.results]
+        self.line(f"if {self.names[branch.cond]}:")
+        self.emit_branch(branch.true_region, targets)
+        if branch.false_region.blocks:
+            self.line("else:")
+            self.emit_branch(branch.false_region, targets)
+        for result, target in zip(branch.results, targets, strict=True):
+            self.define(result, target)
+
+    def emit_branch(self, region: Region, targets: Sequence[str]) -> None:
+        block = region.block
+        with self.indented():
+            start = len(self.lines)
+            self.block(block, lambda end: self.yield_to(targets, end, block))
+            if len(self.lines) == start:
+                self.line("pass")
+
+    def yield_to(self, targets: Sequence[str], terminator: Operation, block: Block) -> None:
+        """Hand the yielded values on, and release those that the block itself made."""
+        self.assign(targets, [self.names[value] for value in terminator.operands])
+        local = [
+            value
+            for value in dict.fromkeys(terminator.operands)
+            if value.owner is block
+            or (isinstance(value.owner, Operation) and value.owner.parent_block() is block)
+        ]
+        self.delete([value for value in local if self.names.get(value) not in targets])
+
+
+def is_number(value: SSAValue) -> bool:
+    """Return whether a value is a host number rather than a tensor."""
+    return isinstance(value.type, (IndexType, IntegerType, AnyFloat))
+
+
+def used_inside(value: SSAValue, operation: Operation) -> bool:
+    """Return whether a region of `operation` uses `value`."""
+    return any(value in inner.operands for region in operation.regions for inner in region.walk())
+
+
+def last_uses(block: Block) -> dict[Operation | None, list[SSAValue]]:
+    """Map each op of a block to the values of the block that are dead after it.
+
+    Arguments that nothing uses stand under None: they are dead at the start. What the terminator
+    uses is not listed.
+    """
+    last: dict[SSAValue, Operation | None] = dict.fromkeys(block.args, None)
+    for operation in block.ops:
+        last |= dict.fromkeys(operation.results, operation)
+        for inner in operation.walk():
+            for operand in inner.operands:
+                if operand in last:
+                    last[operand] = operation
+    dying: dict[Operation | None, list[SSAValue]] = {}
+    for value, operation in last.items():
+        if not isinstance(operation, TERMINATORS):
+            dying.setdefault(operation, []).append(value)
+    return dying

@@ -1,0 +1,166 @@
+"""One operation call without its SSA graph: what an implementation needs to know about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    FloatData,
+    IntAttr,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, Operation
+
+from fhelium.dialects.ckks_types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.core import ResourceType
+from fhelium.dialects.rns_types import BasisAttr, ModuliType, PolyType
+from fhelium.scheme.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class OperationInvocation:
+    """Describe a backend operation call without an SSA graph.
+
+    Resource operands do not count as operands. `attributes` become a read-only mapping of plain
+    Python values. Prime ids are indices into the concatenated primes Q then P, bases are "Q" or
+    "QP". A per-operand tuple that is left empty becomes one of `None`.
+
+    Raises `ValueError` for a tuple of another length, an unknown basis or a negative count.
+    """
+
+    operation_type: type[Operation]
+    operand_count: int
+    result_count: int
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    operand_prime_ids: tuple[tuple[int, ...] | None, ...] = ()
+    operand_bases: tuple[str | None, ...] = ()
+    operand_components: tuple[int | None, ...] = ()
+    result_prime_ids: tuple[tuple[int, ...] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("operand_count", "result_count"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 0")
+        plain = {name: plain_value(value) for name, value in self.attributes.items()}
+        object.__setattr__(self, "attributes", MappingProxyType(plain))
+        for name, count in (
+            ("operand_prime_ids", self.operand_count),
+            ("operand_bases", self.operand_count),
+            ("operand_components", self.operand_count),
+            ("result_prime_ids", self.result_count),
+        ):
+            values = tuple(getattr(self, name)) or (None,) * count
+            if len(values) != count:
+                raise ValueError(f"{name} has {len(values)} entries, expected {count} or none")
+            object.__setattr__(self, name, values)
+        for basis in self.operand_bases:
+            if basis not in (None, "Q", "QP"):
+                raise ValueError(f'operand_bases has {basis!r}, expected "Q", "QP" or None')
+
+
+def plain_value(value: object) -> object:
+    """Return the Python value of an IR attribute; other objects are returned as they are."""
+    match value:
+        case IntegerAttr() | FloatAttr():
+            return value.value.data
+        case IntAttr() | FloatData() | StringAttr():
+            return value.data
+        case EnumAttribute():
+            return str(value.data)
+        case UnitAttr():
+            return True
+        case NoneAttr():
+            return None
+        case SymbolRefAttr():
+            return value.string_value()
+        case ArrayAttr():
+            return tuple(plain_value(element) for element in value)
+        case DenseArrayBase():
+            return tuple(plain_value(element) for element in value.iter_attrs())
+        case DictionaryAttr():
+            return MappingProxyType({k: plain_value(v) for k, v in value.data.items()})
+        case Attribute():
+            return str(value)
+        case _:
+            return value
+
+
+def describe(operation: Operation, parameters: Parameters | None) -> OperationInvocation:
+    """Return the invocation of one op of a program.
+
+    Its attributes are the op's properties and `form`, the form of its first operand with one.
+    """
+    operands = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
+    results = [result.type for result in operation.results]
+    attributes: dict[str, object] = dict(operation.properties)
+    forms = [type.form for type in operands if isinstance(type, PolyType | StateType)]
+    if forms and forms[0] is not None:
+        attributes["form"] = str(forms[0])
+    return OperationInvocation(
+        operation_type=type(operation),
+        operand_count=len(operands),
+        result_count=len(results),
+        attributes=attributes,
+        operand_prime_ids=tuple(prime_ids(type, parameters) for type in operands),
+        operand_bases=tuple(basis_name(type) for type in operands),
+        operand_components=tuple(components(type) for type in operands),
+        result_prime_ids=tuple(prime_ids(type, parameters) for type in results),
+    )
+
+
+def prime_ids(type: Attribute, parameters: Parameters | None) -> tuple[int, ...] | None:
+    """Return the limbs of a value as indices into the primes Q then P, where they are known."""
+    if parameters is None:
+        return None
+    match type:
+        case PolyType() | ModuliType():
+            return basis_prime_ids(type.basis, parameters)
+        case StateType() if type.level is not None:
+            return parameters.q_limbs(type.level)
+        case _:
+            return None
+
+
+def basis_prime_ids(basis: BasisAttr, parameters: Parameters) -> tuple[int, ...]:
+    """Return the limbs of a basis as indices into the primes Q then P.
+
+    Raises `ValueError` for a limb that the parameters do not have.
+    """
+    q_count, p_count = len(parameters.q_primes), len(parameters.p_primes)
+    if any(i >= q_count for i in basis.q) or any(i >= p_count for i in basis.p):
+        raise ValueError(
+            f"the basis {basis} names a limb beyond the parameters, which have Q[0:{q_count}] "
+            f"P[0:{p_count}]"
+        )
+    return (*basis.q, *(q_count + i for i in basis.p))
+
+
+def basis_name(type: Attribute) -> str | None:
+    """Return "Q" when all limbs of a value are in Q, and "QP" when one is special."""
+    match type:
+        case PolyType() | ModuliType():
+            return "QP" if type.basis.p else "Q"
+        case StateType():
+            return "Q"
+        case _:
+            return None
+
+
+def components(type: Attribute) -> int | None:
+    """Return the number of components of a value, where it is known."""
+    match type:
+        case PolyType() | CiphertextType():
+            return type.components
+        case PlaintextType():
+            return 1
+        case _:
+            return None

@@ -1,0 +1,247 @@
+"""Linking: from a compilation to an executable, or to a list of everything that stands in the way.
+
+Clone the program, run the pipeline, resolve every executable op, then bind resources and materials.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from fhelium.backend.backend import OperationBackend, message_of
+from fhelium.backend.compilation import Compilation
+from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
+from fhelium.backend.executable import ProgramExecutable
+from fhelium.backend.host_code import STRUCTURE, is_host_op
+from fhelium.backend.resources import (
+    RING_RESOURCE_KIND,
+    BoundResource,
+    ResourceBindings,
+    ResourceRequirement,
+)
+from fhelium.backend.values import checked_payload
+from fhelium.dialects.ckks_types import CLIENT_TYPE, KeyType, parameters_of, state_types
+from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
+from fhelium.frontends.diagnostics import Fault, ProgramError, place_of
+from fhelium.frontends.program import Program
+from fhelium.kernels.ring import Ring
+from fhelium.passes.pipeline import Pipeline
+from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.parameters import Parameters
+
+
+class LinkError(ProgramError):
+    """A program that cannot be linked, with every reason and its place."""
+
+
+def link(
+    backend: OperationBackend, compilation: Compilation, pipeline: Pipeline
+) -> ProgramExecutable:
+    """Return an executable of `compilation`. Raises `ProgramError` and `LinkError`."""
+    compilation.program.verify()
+    program = compilation.program.clone()
+    pipeline.apply(program)
+    linker = _Linker(backend, program, compilation.materials)
+    return linker.link()
+
+
+@dataclass
+class _Linker:
+    """One link under way: what is resolved so far, and what is wrong so far."""
+
+    backend: OperationBackend
+    program: Program
+    materials: Mapping[str, object]
+    faults: list[Fault] = field(default_factory=list)
+
+    def link(self) -> ProgramExecutable:
+        self.program.function("main")
+        self.parameters = self.program_parameters()
+        operations = [op for op in self.program.module.walk() if op is not self.program.module]
+        for operation in operations:
+            self.check_structure(operation)
+        specs = self.backend.registry.operation_specs
+        executable = [
+            op
+            for op in operations
+            if type(op) in specs and not isinstance(op, (ResourceOp, MaterialOp, *STRUCTURE))
+        ]
+        dispatches: dict[Operation, OperationDispatch] = {}
+        for operation in executable:
+            dispatch = self.attempt(
+                operation, lambda op: self.backend.dispatch(op, self.parameters)
+            )
+            if dispatch is not None:
+                dispatches[operation] = dispatch
+        resource_ops = [op for op in operations if isinstance(op, ResourceOp)]
+        bound = self.bind_resources(resource_ops, dispatches)
+        materials = self.bind_materials([op for op in operations if isinstance(op, MaterialOp)])
+        if self.faults:
+            raise LinkError(self.faults)
+        resources = tuple(bound)
+        position = {resource.symbol: index for index, resource in enumerate(resources)}
+        return ProgramExecutable(
+            program=self.program,
+            dispatch_table=ProgramDispatchTable(dispatches),
+            resources=resources,
+            resource_indices={
+                operation: tuple(position[need.symbol] for need in dispatch.requirements)
+                for operation, dispatch in dispatches.items()
+            },
+            bound_resources={op: resources[position[op.symbol_name]] for op in resource_ops},
+            bound_materials=materials,
+        )
+
+    def fault(self, operation: Operation, message: str) -> None:
+        self.faults.append(Fault(message, place_of(operation, self.program.sources)))
+
+    def attempt(
+        self, operation: Operation, action: Callable[[Operation], OperationDispatch]
+    ) -> OperationDispatch | None:
+        try:
+            return action(operation)
+        except (KeyError, ValueError) as error:
+            self.fault(operation, message_of(error))
+            return None
+
+    def program_parameters(self) -> Parameters | None:
+        module = self.program.module
+        attribute = parameters_of(module)
+        if attribute is None:
+            return None
+        try:
+            return Parameters.from_attribute(attribute)
+        except ValueError as error:
+            self.fault(module, f"ckks.parameters: {error}")
+            raise LinkError(self.faults) from None
+
+    def check_structure(self, operation: Operation) -> None:
+        """Refuse ops that neither host code nor any implementation can run."""
+        known = type(operation) in self.backend.registry.operation_specs
+        if isinstance(operation, ModuleOp) or not (known or is_host_op(operation)):
+            self.fault(
+                operation,
+                f"{operation.name} has no implementation and is no host op: lower it with a pass, "
+                "or register an implementation and an OperationSpec",
+            )
+        if isinstance(operation, FuncOp):
+            self.check_function(operation)
+
+    def check_function(self, function: FuncOp) -> None:
+        name = f"function @{function.sym_name.data}"
+        if len(function.body.blocks) != 1:
+            self.fault(
+                function,
+                f"{name} has {len(function.body.blocks)} blocks, expected one: use scf for control "
+                "flow",
+            )
+        for passed in (*function.function_type.inputs, *function.function_type.outputs):
+            if isinstance(passed, ResourceType):
+                self.fault(
+                    function,
+                    f"{name} passes the resource type {passed}: name the resource with "
+                    "fhelium.resource where it is used",
+                )
+            for state in state_types(passed):
+                if missing := state.unassigned():
+                    self.fault(
+                        function,
+                        f"{name} has the type {state}, expected an assigned "
+                        f"{' and '.join(missing)}: run a scheduling pass, or write it in the text",
+                    )
+
+    def bind_resources(
+        self, resource_ops: list[ResourceOp], dispatches: Mapping[Operation, OperationDispatch]
+    ) -> ResourceBindings:
+        """Bind what the program and the implementations need, from the workspace outwards."""
+        needs: dict[ResourceRequirement, list[Operation]] = {}
+        for op in resource_ops:
+            assert isinstance(op.result.type, ResourceType)
+            need = ResourceRequirement(op.symbol_name, op.result.type.resource_kind)
+            needs.setdefault(need, []).append(op)
+        for operation, dispatch in dispatches.items():
+            for need in dispatch.requirements:
+                if operation not in needs.setdefault(need, []):
+                    needs[need].append(operation)
+        available = self.backend.named_resources
+        made = [r for r in (self.ring_resource(need) for need in needs) if r is not None]
+        available = available.overlay(
+            ResourceBindings(r for r in made if r.symbol not in available)
+        )
+        available = available.overlay(self.materialized(needs, available))
+        bound: list[BoundResource] = []
+        for need, users in needs.items():
+            try:
+                resource = available.resolve(need)
+            except (KeyError, ValueError) as error:
+                named = [op for op in users if isinstance(op, ResourceOp)]
+                for user in named or users[:1]:
+                    self.fault(user, message_of(error))
+                continue
+            for user in users:
+                if isinstance(user, ResourceOp):
+                    self.check_key(user, resource)
+            if all(resource.symbol != other.symbol for other in bound):
+                bound.append(resource)
+        return ResourceBindings(bound)
+
+    def ring_resource(self, need: ResourceRequirement) -> BoundResource | None:
+        """The ring comes from the program itself."""
+        if need.kind != RING_RESOURCE_KIND or self.parameters is None:
+            return None
+        ring: Ring = self.parameters.ring
+        return BoundResource(need.symbol, need.kind, ring)
+
+    def materialized(
+        self, needs: Mapping[ResourceRequirement, list[Operation]], available: ResourceBindings
+    ) -> ResourceBindings:
+        """Ask the materializer once for all that is missing, and check what it returns."""
+        materializer = self.backend.workspace.materializer
+        missing = tuple(need for need in needs if need.symbol not in available)
+        if materializer is None or not missing:
+            return ResourceBindings()
+        made = materializer.materialize(missing)
+        if not isinstance(made, ResourceBindings):
+            self.fault(
+                self.program.module,
+                f"the materializer returned a {type(made).__name__}, expected ResourceBindings",
+            )
+            return ResourceBindings()
+        return ResourceBindings(r for r in made if r.symbol not in available)
+
+    def check_key(self, operation: ResourceOp, resource: BoundResource) -> None:
+        """A key fits the program when its parameters and, for a rotation, its step do."""
+        key_type, key = operation.result.type, resource.value
+        if not isinstance(key_type, KeyType) or not isinstance(key, SwitchingKey):
+            return
+        if self.parameters is not None and key.parameters.digest != self.parameters.digest:
+            self.fault(
+                operation,
+                f"resource @{resource.symbol} is a key for other parameters than the program's: "
+                "generate it with the program's #ckks.parameters",
+            )
+        if key_type.step is not None and key.step != key_type.step:
+            self.fault(
+                operation,
+                f"resource @{resource.symbol} rotates by {key.step}, expected {key_type.step}: "
+                "bind the key of that step",
+            )
+
+    def bind_materials(self, material_ops: list[MaterialOp]) -> dict[Operation, object]:
+        bound: dict[Operation, object] = {}
+        for operation in material_ops:
+            name = operation.symbol_name
+            if name not in self.materials:
+                given = ", ".join("@" + each for each in self.materials) or "none"
+                self.fault(operation, f"material @{name} is not bound; bound: {given}")
+                continue
+            type = operation.attributes.get(CLIENT_TYPE, operation.result.type)
+            try:
+                bound[operation] = checked_payload(
+                    self.materials[name], type, self.parameters, f"material @{name}"
+                )
+            except (TypeError, ValueError) as error:
+                self.fault(operation, str(error))
+        return bound

@@ -1,0 +1,164 @@
+"""What a program is given and gives back, checked against its types."""
+
+from collections.abc import Sequence
+
+import torch
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute
+
+from fhelium.dialects.ckks import SCALE_TOLERANCE
+from fhelium.dialects.ckks_types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.rns_types import PolyType
+from fhelium.scheme.ciphertext import Ciphertext, Plaintext
+from fhelium.scheme.parameters import Parameters
+
+
+def checked_payload(
+    value: object, type: Attribute, parameters: Parameters | None, what: str
+) -> object:
+    """Return the payload of `value`: a tensor, or a Python number for a scalar type.
+
+    `type` is the type that the client sees. Ciphertexts and plaintexts may be given as such or as
+    bare tensors; a tensor of them has leading dimensions, and all of them may have a batch before
+    the components. Raises `TypeError` for another kind or dtype and `ValueError` for another
+    state, shape or parameters; the messages start with `what`.
+    """
+    element, dimensions = _element(type)
+    match element:
+        case StateType():
+            data = _state_data(value, element, parameters, what)
+            _check_shape(data, (*dimensions, *_state_shape(element, parameters)), what)
+            return data
+        case PolyType():
+            degree = DYNAMIC_INDEX if parameters is None else parameters.ring_degree
+            data = _tensor(value, torch.int64, what)
+            shape = (element.components, len(element.basis), degree)
+            _check_shape(data, (*dimensions, *shape), what)
+            return data
+        case _ if isinstance(type, TensorType) and (dtype := _dtype(element)) is not None:
+            data = _tensor(value, dtype, what)
+            _check_shape(data, dimensions, what, batch=False)
+            return data
+        case IndexType() | IntegerType():
+            return _number(value, int, what)
+        case _ if isinstance(element, AnyFloat):
+            return _number(value, float, what)
+        case _:
+            return value
+
+
+def wrapped_result(value: object, type: Attribute, parameters: Parameters | None) -> object:
+    """Return a result as the client's `Ciphertext` or `Plaintext` where its type says so."""
+    element, _ = _element(type)
+    if parameters is None or not isinstance(value, torch.Tensor):
+        return value
+    if not isinstance(element, StateType) or element.unassigned():
+        return value
+    wrap = Ciphertext if isinstance(element, CiphertextType) else Plaintext
+    assert element.level is not None
+    assert element.scale is not None
+    return wrap(value.contiguous(), parameters, element.level, element.scale, str(element.form))
+
+
+def _element(type: Attribute) -> tuple[Attribute, tuple[int, ...]]:
+    if isinstance(type, TensorType):
+        return type.element_type, type.get_shape()
+    return type, ()
+
+
+def _state_data(
+    value: object, state: StateType, parameters: Parameters | None, what: str
+) -> torch.Tensor:
+    expected = Plaintext if isinstance(state, PlaintextType) else Ciphertext
+    if not isinstance(value, Ciphertext | Plaintext):
+        return _tensor(value, torch.int64, what, also=expected.__name__)
+    if not isinstance(value, expected):
+        raise TypeError(f"{what} is a {type(value).__name__}, expected a {expected.__name__}")
+    if parameters is not None and value.parameters.digest != parameters.digest:
+        raise ValueError(
+            f"{what} was made with other parameters than the program's: make both with one "
+            "#ckks.parameters"
+        )
+    for field in ("level", "scale", "components", "form"):
+        wanted = getattr(state, field, None)
+        found = getattr(value, field)
+        if field == "scale" and wanted is not None:
+            same = abs(found - wanted) <= SCALE_TOLERANCE * wanted
+        else:
+            same = wanted is None or found == wanted
+        if not same:
+            raise ValueError(f"{what} has {field} {found}, expected {wanted}")
+    return value.data
+
+
+def _state_shape(state: StateType, parameters: Parameters | None) -> tuple[int, ...]:
+    count = state.components if isinstance(state, CiphertextType) else 1
+    limbs, degree = DYNAMIC_INDEX, DYNAMIC_INDEX
+    if parameters is not None:
+        degree = parameters.ring_degree
+        if state.level is not None:
+            limbs = len(parameters.q_limbs(state.level))
+    return (DYNAMIC_INDEX if count is None else count, limbs, degree)
+
+
+def _check_shape(
+    data: torch.Tensor, expected: Sequence[int], what: str, *, batch: bool = True
+) -> None:
+    """Compare a shape: leading dimensions, then maybe a batch, then components, limbs and N."""
+    tail = 3 if batch else 0
+    lead = len(expected) - tail
+    shape = tuple(data.shape)
+    enough = len(shape) >= len(expected) if batch else len(shape) == len(expected)
+    found = (*shape[:lead], *shape[len(shape) - tail :])
+    if enough and all(w in (DYNAMIC_INDEX, f) for w, f in zip(expected, found, strict=True)):
+        return
+    names = ["?" if size == DYNAMIC_INDEX else str(size) for size in expected]
+    if batch:
+        names.insert(lead, "batch...")
+    raise ValueError(f"{what} has shape {list(shape)}, expected [{', '.join(names)}]")
+
+
+def _tensor(value: object, dtype: torch.dtype, what: str, also: str | None = None) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor):
+        wanted = "a tensor" if also is None else f"a {also} or its tensor"
+        raise TypeError(f"{what} is a {type(value).__name__}, expected {wanted}")
+    if value.dtype != dtype:
+        raise TypeError(f"{what} has dtype {value.dtype}, expected {dtype}")
+    return value
+
+
+def _number(value: object, kind: type[int] | type[float], what: str) -> int | float:
+    if isinstance(value, torch.Tensor) and value.ndim == 0:
+        value = value.item()
+    if not isinstance(value, int | float) or (kind is int and isinstance(value, float)):
+        raise TypeError(f"{what} is a {type(value).__name__}, expected {kind.__name__}")
+    return kind(value)
+
+
+def _dtype(element: Attribute) -> torch.dtype | None:
+    match element:
+        case IndexType():
+            return torch.int64
+        case IntegerType():
+            widths = {1: torch.bool, 8: torch.int8, 16: torch.int16, 32: torch.int32}
+            return {**widths, 64: torch.int64}.get(element.width.data)
+        case Float64Type():
+            return torch.float64
+        case Float32Type():
+            return torch.float32
+        case Float16Type():
+            return torch.float16
+        case BFloat16Type():
+            return torch.bfloat16
+        case _:
+            return None
