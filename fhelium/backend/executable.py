@@ -146,9 +146,10 @@ class ProgramExecutable:
         }
 
     @property
-    def input_count(self) -> int:
-        """The number of inputs that `run` takes."""
-        return len(self._signature.inputs)
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the inputs that `run` takes: those of the arguments in the text."""
+        arguments = self.program.function("main").body.block.args
+        return tuple(arg.name_hint or f"arg{i}" for i, arg in enumerate(arguments))
 
     def run(self, *inputs: object) -> object:
         """Run the program on one input an argument of its function.

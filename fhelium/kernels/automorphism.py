@@ -1,0 +1,51 @@
+"""The automorphisms X -> X^g of the ring, which rotate and conjugate the slots of a message."""
+
+import torch
+
+from fhelium.kernels.ntt import bit_reversal
+from fhelium.kernels.ring import Ring
+
+Tensor = torch.Tensor
+
+
+def automorphism(
+    ring: Ring, limbs: tuple[int, ...], x: Tensor, galois_element: int, form: str
+) -> Tensor:
+    """Return x(X^g) for the odd g = `galois_element`, modulo X^N + 1.
+
+    `x` is int64 `[..., components, limbs, N]` in `form` "evaluation" (a permutation) or
+    "coefficient" (a signed permutation). Raises `ValueError` for an even g or another form.
+    """
+    ring.check(limbs, x)
+    if galois_element % 2 == 0:
+        raise ValueError(f"Galois element {galois_element} is even; X -> X^g needs an odd g")
+    g = galois_element % (2 * ring.ring_degree)
+    if form == "evaluation":
+        permutation = ring.cached(
+            ("automorphism", form, g, x.device),
+            lambda: _evaluation_permutation(ring.ring_degree, g, x.device),
+        )
+        return x.index_select(-1, permutation)
+    if form == "coefficient":
+        permutation, sign = ring.cached(
+            ("automorphism", form, g, x.device),
+            lambda: _coefficient_permutation(ring.ring_degree, g, x.device),
+        )
+        moved = x.index_select(-1, permutation)
+        # The negative of a residue r is q - r, and of 0 it is 0.
+        negative = ring.moduli(limbs, x.device) - moved
+        return torch.where(sign & (moved != 0), negative, moved)
+    raise ValueError(f'form is {form!r}; expected "evaluation" or "coefficient"')
+
+
+def _evaluation_permutation(degree: int, g: int, device: torch.device) -> Tensor:
+    """Index i holds the value at psi^e(i); it becomes the value that was at psi^(g e(i))."""
+    reversal = bit_reversal(degree, device)
+    exponent = (2 * reversal + 1) * g % (2 * degree)
+    return reversal[(exponent - 1) // 2]
+
+
+def _coefficient_permutation(degree: int, g: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Coefficient k comes from k / g modulo 2N, negated if that is N or more."""
+    source = torch.arange(degree, device=device) * pow(g, -1, 2 * degree) % (2 * degree)
+    return source % degree, source >= degree

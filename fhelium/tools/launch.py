@@ -1,0 +1,76 @@
+"""Starting the ranks of one machine: they end together, with the first error."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import torch.distributed
+
+POLL_SECONDS = 0.05
+GRACE_SECONDS = 5.0
+
+
+def launch(command: Sequence[str], ranks: int) -> int:
+    """Run `command` once a rank, and return 0 or the exit code of the first rank that failed.
+
+    Ranks meet through a store that this process holds, so no port is chosen in advance. When one
+    fails the others are ended by their process id; on an interrupt all are.
+    """
+    store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
+        "127.0.0.1", 0, ranks + 1, is_master=True, wait_for_workers=False
+    )
+    threads = max(1, len(os.sched_getaffinity(0)) // ranks)
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for rank in range(ranks):
+            environment = {
+                "OMP_NUM_THREADS": str(threads),
+                "GLOO_SOCKET_IFNAME": "lo",
+                **os.environ,
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "LOCAL_WORLD_SIZE": str(ranks),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(store.port),
+                "TORCHELASTIC_USE_AGENT_STORE": "True",
+            }
+            processes.append(subprocess.Popen(command, env=environment))
+        return _wait(processes)
+    finally:
+        _end(processes)
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
+    running = dict(enumerate(processes))
+    while running:
+        for rank, process in list(running.items()):
+            code = process.poll()
+            if code is None:
+                continue
+            del running[rank]
+            if code != 0:
+                how = f"exit code {code}" if code > 0 else f"signal {-code}"
+                print(
+                    f"fhelium-run: error: rank {rank} ended with {how}; ending the others",
+                    file=sys.stderr,
+                )
+                return code if code > 0 else 128 - code
+        time.sleep(POLL_SECONDS)
+    return 0
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    deadline = time.monotonic() + GRACE_SECONDS
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+        if process.poll() is None:
+            process.kill()
+            process.wait()

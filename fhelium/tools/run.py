@@ -1,0 +1,310 @@
+"""`fhelium-run`: link a program and run it on files, alone or as one rank of several.
+
+Inputs, materials and keys come from safetensors files by name: those of the function's arguments,
+of `fhelium.material` and of `fhelium.resource`. In every path `{rank}` stands for the rank.
+"""
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import timedelta
+
+import torch
+import torch.distributed
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from fhelium.backend import (
+    DEVICE_RESOURCE_KIND,
+    PROCESS_GROUP_RESOURCE_KIND,
+    BoundResource,
+    Compilation,
+    OperationBackend,
+    Pipeline,
+    ProcessGroupExecutionResource,
+    Program,
+    ProgramExecutable,
+    ResourceBindings,
+    default_pipeline,
+)
+from fhelium.dialects.ckks_types import KeyKind, KeyType, parameters_of
+from fhelium.dialects.core import ResourceOp
+from fhelium.dialects.distributed import GroupType
+from fhelium.frontends.diagnostics import ProgramError, place_of
+from fhelium.frontends.pipeline import SpecError
+from fhelium.scheme import files
+from fhelium.scheme.ciphertext import Ciphertext, Plaintext
+from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.parameters import Parameters
+from fhelium.tools.launch import launch
+
+
+class UsageError(ValueError):
+    """Something that the command line asks for and the program does not have, in one line."""
+
+
+class RunError(RuntimeError):
+    """A program that failed while it ran, with the op that failed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tool and return its exit code: 0, 1 for an error, 2 for a bad command line."""
+    parser = argument_parser()
+    args = parser.parse_args(arguments)
+    if args.nproc is not None and "RANK" not in os.environ:
+        if args.nproc < 1:
+            parser.error(f"argument --nproc: found {args.nproc}, expected at least 1")
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc)
+    try:
+        run(args)
+    except ProgramError as error:
+        return fail(error.report())
+    except (RunError, UsageError, SpecError, files.FileFormatError) as error:
+        return fail(f"error: {error}")
+    except OSError as error:
+        return fail(f"error: cannot read '{error.filename}': {error.strerror}")
+    return 0
+
+
+def fail(message: str) -> int:
+    """Print a message to standard error, with the rank where there are several."""
+    rank = os.environ.get("RANK")
+    who = "fhelium-run" if rank is None else f"fhelium-run: rank {rank}"
+    print(f"{who}: {message.rstrip()}", file=sys.stderr)
+    return 1
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="fhelium-run",
+        description="Link a program and run it on files, alone or as one rank of several.",
+        epilog="In every path {rank} stands for the rank. Results are named result, or result0, "
+        "result1 and so on; without {rank} in --output, rank 0 writes them.",
+    )
+    parser.add_argument("file", help="the program, as MLIR text")
+    parser.add_argument("--inputs", metavar="FILE", help="values of the arguments of @main")
+    parser.add_argument("--materials", metavar="FILE", help="values of fhelium.material ops")
+    parser.add_argument(
+        "--keys", metavar="FILE", action="append", default=[], help="switching keys (repeatable)"
+    )
+    parser.add_argument("--output", metavar="FILE", help="where results go, as safetensors")
+    parser.add_argument(
+        "--pipeline",
+        metavar="PASSES",
+        help=f"how to lower the program (default: {default_pipeline()})",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME=DEVICE",
+        action="append",
+        default=[],
+        help="bind the !mem.device @NAME, as in accelerator=cuda:0 (repeatable)",
+    )
+    parser.add_argument(
+        "--nproc", metavar="N", type=int, help="start N ranks on this machine (without torchrun)"
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=300.0,
+        help="how long a collective may take (default: %(default)s)",
+    )
+    parser.add_argument("--print-dispatch", action="store_true", help="print what runs each op")
+    parser.add_argument(
+        "--print-host-source", action="store_true", help="print the generated host code"
+    )
+    parser.add_argument(
+        "--traceback", action="store_true", help="print the Python traceback of a failing op too"
+    )
+    parser.add_argument(
+        "--time", action="store_true", help="print how long linking and running take"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do what the command line says, on this rank."""
+    program = Program.from_file(args.file)
+    program.verify()
+    parameters = program_parameters(program)
+    pipeline = default_pipeline() if args.pipeline is None else Pipeline.parse(args.pipeline)
+    rank = start_ranks(program, args.timeout)
+    try:
+        materials = load(args.materials, rank, parameters)
+        bindings = bind(program, args, rank, parameters)
+        start = time.perf_counter()
+        backend = OperationBackend(named_resources=bindings)
+        executable = backend.link(Compilation(program, materials, pipeline))
+        linked = time.perf_counter()
+        show(executable, args, rank)
+        inputs = ordered_inputs(executable, load(args.inputs, rank, parameters))
+        began = time.perf_counter()
+        try:
+            results = executable.run(*inputs)
+        except Exception as error:
+            if args.traceback:
+                traceback.print_exception(error)
+            notes = getattr(error, "__notes__", [])
+            raise RunError("\nnote: ".join([str(error) or type(error).__name__, *notes])) from error
+        ended = time.perf_counter()
+        if args.time and rank == 0:
+            print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
+        write(args.output, rank, results)
+    finally:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+
+
+def program_parameters(program: Program) -> Parameters | None:
+    """Return the parameters of a program, if it has any. Raises `UsageError` for refused ones."""
+    attribute = parameters_of(program.module)
+    if attribute is None:
+        return None
+    try:
+        return Parameters.from_attribute(attribute)
+    except ValueError as error:
+        raise UsageError(f"ckks.parameters: {error}") from None
+
+
+def start_ranks(program: Program, timeout: float) -> int:
+    """Join the other ranks, if the program or torchrun wants any, and return this one's rank."""
+    limit = timedelta(seconds=timeout)
+    if "RANK" in os.environ:
+        torch.distributed.init_process_group("gloo", timeout=limit)
+        return torch.distributed.get_rank()
+    if group_symbols(program):
+        store = torch.distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage]
+        torch.distributed.init_process_group(
+            "gloo", store=store, rank=0, world_size=1, timeout=limit
+        )
+    return 0
+
+
+def group_symbols(program: Program) -> list[str]:
+    """Return the names under which a program asks for process groups."""
+    return sorted(
+        {
+            op.symbol_name
+            for op in program.module.walk()
+            if isinstance(op, ResourceOp) and isinstance(op.result.type, GroupType)
+        }
+    )
+
+
+def load(path: str | None, rank: int, parameters: Parameters | None) -> dict[str, files.Storable]:
+    """Return the values of a file, or none without a path."""
+    return {} if path is None else files.load(for_rank(path, rank), parameters)
+
+
+def for_rank(path: str, rank: int) -> str:
+    """Return a path with `{rank}` replaced."""
+    return path.replace("{rank}", str(rank))
+
+
+def bind(
+    program: Program, args: argparse.Namespace, rank: int, parameters: Parameters | None
+) -> ResourceBindings:
+    """Return the resources that the command line and the ranks provide."""
+    resources: list[BoundResource] = []
+    for path in args.keys:
+        for symbol, key in load(path, rank, parameters).items():
+            if not isinstance(key, SwitchingKey):
+                raise UsageError(
+                    f"{for_rank(path, rank)}: entry {symbol!r} is a {type(key).__name__}, expected "
+                    "a switching key"
+                )
+            kind = KeyType(KeyKind(key.kind), key.step).resource_kind
+            resources.append(BoundResource(symbol, kind, key))
+    for binding in args.device:
+        symbol, _, device = binding.partition("=")
+        try:
+            resources.append(BoundResource(symbol, DEVICE_RESOURCE_KIND, torch.device(device)))
+        except RuntimeError:
+            raise UsageError(
+                f"argument --device: found {binding!r}, expected NAME=DEVICE such as "
+                "accelerator=cuda:0"
+            ) from None
+    for symbol in group_symbols(program):
+        world = ProcessGroupExecutionResource()
+        resources.append(BoundResource(symbol, PROCESS_GROUP_RESOURCE_KIND, world))
+    try:
+        return ResourceBindings(resources)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def show(executable: ProgramExecutable, args: argparse.Namespace, rank: int) -> None:
+    """Print what the command line asks for, on rank 0."""
+    if rank != 0:
+        return
+    if args.print_dispatch:
+        print_dispatch(executable)
+    if args.print_host_source:
+        print(executable.host_source)
+
+
+def print_dispatch(executable: ProgramExecutable) -> None:
+    """Print a line for each executable op."""
+    shown = Table(
+        "operation", "implementation", "effect", "in place", "resources", "from", box=SIMPLE
+    )
+    for operation, dispatch in executable.dispatch_table.operations.items():
+        place = place_of(operation, executable.program.sources)
+        shown.add_row(
+            operation.name,
+            dispatch.implementation.name,
+            dispatch.effect,
+            "yes" if dispatch.in_place else "no",
+            " ".join(f"@{need.symbol}" for need in dispatch.requirements),
+            "" if place is None else f"{os.path.basename(place.file)}:{place.line}",
+        )
+    width = None if sys.stdout.isatty() else 160
+    Console(width=width, markup=False).print(shown)
+
+
+def ordered_inputs(
+    executable: ProgramExecutable, values: dict[str, files.Storable]
+) -> list[files.Storable]:
+    """Return the inputs in the order of the arguments. Raises `UsageError` for other names."""
+    names = executable.input_names
+    unknown = [name for name in values if name not in names]
+    missing = [name for name in names if name not in values]
+    if unknown or missing:
+        raise UsageError(
+            f"--inputs has {', '.join(values) or 'nothing'}, the program takes "
+            f"{', '.join(names) or 'nothing'}: "
+            + "; ".join(
+                f"{word} {', '.join(found)}"
+                for word, found in (("unknown", unknown), ("missing", missing))
+                if found
+            )
+        )
+    return [values[name] for name in names]
+
+
+def write(path: str | None, rank: int, results: object) -> None:
+    """Write the results once every rank has some."""
+    values = results if isinstance(results, tuple) else (results,)
+    stored: dict[str, files.Storable] = {}
+    for position, value in enumerate(values):
+        name = "result" if len(values) == 1 else f"result{position}"
+        if isinstance(value, int | float):
+            value = torch.tensor(value)
+        if isinstance(value, Ciphertext | Plaintext | torch.Tensor):
+            stored[name] = value
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+    if path is None or not stored or (rank != 0 and "{rank}" not in path):
+        return
+    files.save(for_rank(path, rank), stored)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""How programs go out."""
+
+from collections.abc import Callable
+
+from xdsl.utils.target import Target
+
+
+def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
+    """Return a factory for each target under its command-line name."""
+
+    def get_fhelium_mlir() -> type[Target]:
+        from fhelium.tools.aliased_mlir import AliasedMLIRTarget
+
+        return AliasedMLIRTarget
+
+    return {"fhelium-mlir": get_fhelium_mlir}

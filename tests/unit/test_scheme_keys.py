@@ -1,0 +1,151 @@
+"""Keys: the equations they satisfy, and secrets that stay hidden."""
+
+import copy
+import pickle
+from math import prod
+from typing import Any
+
+import pytest
+import torch
+
+from fhelium.kernels import pointwise
+from fhelium.kernels.automorphism import automorphism
+from fhelium.kernels.mixed_radix import balanced_digits
+from fhelium.kernels.ntt import intt
+from fhelium.scheme.keys import (
+    PublicKey,
+    SecretKey,
+    SwitchingKey,
+    generate_conjugation_key,
+    generate_public_key,
+    generate_relinearization_key,
+    generate_rotation_key,
+    generate_secret_key,
+)
+from fhelium.scheme.parameters import Parameters
+
+# Insecure, for tests: three digits over five primes of Q, two of P.
+PARAMETERS = Parameters.build(ring_degree=64, depth=4, scale_bits=40, digits=3, insecure=True)
+RING = PARAMETERS.ring
+ALL = tuple(range(len(PARAMETERS.primes)))
+CPU = torch.device("cpu")
+SECRET = generate_secret_key(PARAMETERS)
+
+
+def _assert_noise(residues: torch.Tensor, limbs: tuple[int, ...]) -> None:
+    """Refuse anything but one small integer polynomial behind all limbs."""
+    digits = balanced_digits(RING, limbs, intt(RING, limbs, residues))
+    assert int(digits[..., 0, :].abs().max()) < 10 * 3.19
+    assert not digits[..., 1:, :].any()
+    assert digits[..., 0, :].double().std() > 1
+
+
+def test_secret_is_ternary_and_fresh() -> None:
+    coefficients = SECRET.coefficients()
+    assert set(coefficients.tolist()) == {-1, 0, 1}
+    assert not torch.equal(coefficients, generate_secret_key(PARAMETERS).coefficients())
+    coefficients.zero_()
+    assert SECRET.coefficients().any(), "a caller cannot change the key"
+
+
+def test_secret_stays_hidden() -> None:
+    assert repr(SECRET) == str(SECRET) == "SecretKey(N=64, hidden)"
+    assert f"{[SECRET]}" == "[SecretKey(N=64, hidden)]"
+    for leak in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="a secret key is not pickled or copied"):
+            leak(SECRET)
+    with pytest.raises(TypeError, match="a secret key is not pickled"):
+        SECRET.__getstate__()
+    assert not hasattr(SECRET, "__dict__")
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "message"),
+    [
+        (torch.zeros(32, dtype=torch.int64), r"has 64 torch.int64 coefficients, got \[32\]"),
+        (torch.zeros(64), r"got \[64\] of torch.float32"),
+        (torch.full((64,), 2), r"coefficients -1, 0 and 1; found others"),
+    ],
+)
+def test_malformed_secrets(coefficients: torch.Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SecretKey(PARAMETERS, coefficients)
+
+
+def test_public_key_encrypts_zero() -> None:
+    key = generate_public_key(SECRET)
+    limbs = PARAMETERS.q_limbs(PARAMETERS.max_level)
+    s = SECRET.polynomial(limbs, CPU)
+    a_s = pointwise.multiply(RING, limbs, key.data[1:], s)
+    _assert_noise(pointwise.add(RING, limbs, key.data[:1], a_s), limbs)
+    assert repr(key) == "PublicKey(N=64)"
+
+
+@pytest.mark.parametrize("kind", ["relinearization", "rotation", "conjugation"])
+def test_switching_keys_hide_the_gadget_times_the_source(kind: str) -> None:
+    s = SECRET.polynomial(ALL, CPU)
+    if kind == "relinearization":
+        key = generate_relinearization_key(SECRET)
+        source = pointwise.multiply(RING, ALL, s, s)
+    elif kind == "rotation":
+        key = generate_rotation_key(SECRET, 3)
+        source = automorphism(RING, ALL, s, 125, "evaluation")
+    else:
+        key = generate_conjugation_key(SECRET)
+        source = automorphism(RING, ALL, s, -1, "evaluation")
+    digits = PARAMETERS.digit_limbs(PARAMETERS.max_level)
+    assert key.data.shape == (len(digits), 2, len(ALL), 64)
+    p = prod(PARAMETERS.p_primes)
+    for digit, row in zip(digits, key.data, strict=True):
+        phase = pointwise.add(RING, ALL, row[:1], pointwise.multiply(RING, ALL, row[1:], s))
+        gadget = [p % q if limb in digit else 0 for limb, q in enumerate(PARAMETERS.primes)]
+        scaled = source * 0
+        for limb in ALL:
+            scaled[:, limb] = pointwise.multiply_constant(
+                RING, (limb,), source[:, limb : limb + 1], gadget[limb]
+            ).squeeze(-2)
+        _assert_noise(pointwise.subtract(RING, ALL, phase, scaled), ALL)
+    assert len({tuple(row[1].flatten().tolist()) for row in key.data}) == len(digits)
+
+
+def test_galois_elements_and_repr() -> None:
+    rotation = generate_rotation_key(SECRET, -1)
+    assert rotation.galois_element == pow(5, -1, 128)
+    assert generate_rotation_key(SECRET, 31).galois_element == rotation.galois_element
+    assert generate_conjugation_key(SECRET).galois_element == 127
+    assert generate_relinearization_key(SECRET).galois_element == 1
+    assert repr(rotation) == "SwitchingKey(rotation, step=-1, N=64)"
+
+
+DATA = torch.zeros(3, 2, len(ALL), 64, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("galois", None, DATA), ValueError, "key kind is 'galois'; expected one of"),
+        (("rotation", None, DATA), TypeError, "a rotation step is an int, got None"),
+        (("rotation", 0, DATA), ValueError, "rotation step is 0; expected 1 to 31 places"),
+        (("rotation", 32, DATA), ValueError, "rotation step is 32"),
+        (("conjugation", 1, DATA), ValueError, "a conjugation key has no step, got 1"),
+        (
+            ("conjugation", None, DATA[:2]),
+            ValueError,
+            r"\[2, 2, 7, 64\]; these parameters need \[3",
+        ),
+        (("relinearization", None, DATA.double()), TypeError, "int64 tensor, got torch.float64"),
+    ],
+)
+def test_malformed_switching_keys(
+    arguments: tuple[Any, ...], error: type[Exception], message: str
+) -> None:
+    kind, step, data = arguments
+    with pytest.raises(error, match=message):
+        SwitchingKey(kind, step, data, PARAMETERS)
+
+
+def test_malformed_public_keys() -> None:
+    with pytest.raises(ValueError, match=r"the data of a public key has shape \[2, 7, 64\]"):
+        PublicKey(DATA[0], PARAMETERS)
+    with pytest.raises(ValueError, match="rotation step is 32"):
+        generate_rotation_key(SECRET, 32)
