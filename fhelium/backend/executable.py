@@ -1,5 +1,6 @@
 """A linked program: host code, prepared calls and everything that they are bound to."""
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -26,6 +27,9 @@ from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
 
+HOST_FILE = "<fhelium host code>"
+"""What tracebacks call the generated Python."""
+
 
 @dataclass(frozen=True, eq=False)
 class ProgramExecutable:
@@ -46,6 +50,7 @@ class ProgramExecutable:
     host_source: str = field(init=False, repr=False, compare=False)
     _main: Callable[..., object] = field(init=False, repr=False, compare=False)
     _signature: "_Signature" = field(init=False, repr=False, compare=False)
+    _origins: Mapping[int, Operation] = field(init=False, repr=False, compare=False)
     _device: torch.device | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -59,8 +64,9 @@ class ProgramExecutable:
         )
         source = code.generate(functions, entry)
         # The text holds numbered names, helper names and numbers only: see host_code.
-        exec(compile(source, "<fhelium host code>", "exec"), code.namespace)
+        exec(compile(source, HOST_FILE, "exec"), code.namespace)
         object.__setattr__(self, "host_source", source)
+        object.__setattr__(self, "_origins", code.origins)
         object.__setattr__(self, "_main", code.namespace["main"])
         object.__setattr__(self, "_signature", _Signature.of(entry))
         object.__setattr__(self, "_device", self._bound_device())
@@ -79,37 +85,22 @@ class ProgramExecutable:
                 )
             return outputs[0] if results == 1 else outputs
 
-        def located(error: Exception) -> None:
-            error.add_note(f"in {operation.name} {self._place(operation)}".rstrip())
-
         if dispatch.prepared_regions:
             assert isinstance(implementation, RegionImplementation)
             execute_regions = implementation.execute_regions
 
             def call_regions(*arguments: Any) -> object:
-                try:
-                    return checked(
-                        execute_regions(
-                            invocation,
-                            arguments[:count],
-                            resources,
-                            arguments[count:],
-                            in_place=in_place,
-                        )
-                    )
-                except Exception as error:
-                    located(error)
-                    raise
+                inputs, regions = arguments[:count], arguments[count:]
+                return checked(
+                    execute_regions(invocation, inputs, resources, regions, in_place=in_place)
+                )
 
             return call_regions
         execute = implementation.execute
 
-        def call(*inputs: Tensor) -> object:
-            try:
-                return checked(execute(invocation, inputs[:count], resources, in_place=in_place))
-            except Exception as error:
-                located(error)
-                raise
+        def call(*inputs: Any) -> object:
+            # Regions that the implementation does not take come last; it ignores them.
+            return checked(execute(invocation, inputs[:count], resources, in_place=in_place))
 
         return call
 
@@ -157,7 +148,8 @@ class ProgramExecutable:
         An input is a tensor, a number, or the client's `Ciphertext` or `Plaintext`; when one of
         them is of the latter two kinds, so are the results. Returns the result, or a tuple of
         several. Before anything runs, raises `TypeError` for another number of inputs, kind or
-        dtype, and `ValueError` for another state, shape, device or other parameters.
+        dtype, and `ValueError` for another state, shape, device or other parameters. What an op
+        raises gets a note that names the op and its place.
         """
         signature = self._signature
         if len(inputs) != len(signature.inputs):
@@ -167,7 +159,12 @@ class ProgramExecutable:
             for i, (value, type) in enumerate(zip(inputs, signature.inputs, strict=True))
         ]
         self._check_devices(payloads)
-        results = self._main(*payloads)
+        try:
+            results = self._main(*payloads)
+        except Exception as error:
+            if (operation := self._failed_operation(error)) is not None:
+                error.add_note(f"in {operation.name} {self._place(operation)}".rstrip())
+            raise
         if not any(isinstance(value, Ciphertext | Plaintext) for value in inputs):
             return results
         if len(signature.outputs) == 1:
@@ -177,6 +174,14 @@ class ProgramExecutable:
             wrapped_result(result, type, signature.parameters)
             for result, type in zip(results or (), signature.outputs, strict=True)
         )
+
+    def _failed_operation(self, error: Exception) -> Operation | None:
+        """Return the op whose line of host code raised, the innermost one of several."""
+        frames = list(traceback.walk_tb(error.__traceback__))
+        for frame, line in reversed(frames):
+            if frame.f_code.co_filename == HOST_FILE:
+                return self._origins.get(line)
+        return None
 
     def _check_devices(self, payloads: list[object]) -> None:
         if any(isinstance(op, TransferOp) for op in self.dispatch_table.operations):

@@ -34,6 +34,7 @@ class HostCode:
     """Python text under construction, and the namespace that it runs in.
 
     `calls` maps each executable op to its prepared call, on the operands that are no resources.
+    `origins` maps the numbers of lines that compute something to the ops that they come from.
     """
 
     calls: Mapping[Operation, Callable[..., object]]
@@ -44,6 +45,7 @@ class HostCode:
     names: dict[SSAValue, str] = field(default_factory=dict)
     count: int = 0
     functions: dict[str, str] = field(default_factory=dict)
+    origins: dict[int, Operation] = field(default_factory=dict)
 
     def generate(self, functions: Sequence[func.FuncOp], entry: func.FuncOp) -> str:
         """Return the text of `functions`; the one for `entry` is called `main`."""
@@ -93,7 +95,10 @@ class HostCode:
                 finish(operation)
                 return
             dead = dying.get(operation, [])
+            start = len(self.lines)
             self.operation(operation, dead)
+            for number in range(start + 1, len(self.lines) + 1):
+                self.origins.setdefault(number, operation)
             self.delete(dead)
 
     def delete(self, values: Sequence[SSAValue]) -> None:

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RunError, UsageError, SpecError, files.FileFormatError) as error:
         return fail(f"error: {error}")
     except OSError as error:
-        return fail(f"error: cannot read '{error.filename}': {error.strerror}")
+        return fail(f"error: {error}")
     return 0
 
 

@@ -1,0 +1,103 @@
+"""The documentation is true: references are current, commands and code blocks run."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN_ELSEWHERE = {"make test": "this is it", "make demo": "in the fixture"}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def commands() -> list[str]:
+    text = "\n".join(blocks("console"))
+    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+
+
+def run(command: list[str], timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
+    )
+
+
+@pytest.fixture(scope="module")
+def demo() -> str:
+    done = run([sys.executable, "examples/logistic_regression.py", "--ranks", "2"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_demo_ends_with_its_line(demo: str):
+    assert "128-bit classical security" in demo
+    assert "torch-ciphertext-add-all-reduce" in demo
+    last = demo.strip().splitlines()[-1]
+    found = re.fullmatch(
+        r"demo: ranks=2 samples=569 max_abs_error=(\S+) label_agreement=569/569", last
+    )
+    assert found is not None, last
+    assert 0 < float(found.group(1)) < 1e-4
+    for name in ("before.mlir", "after.mlir"):
+        assert (ROOT / "build/demo" / name).stat().st_size > 0
+
+
+def test_demo_on_three_ranks():
+    done = run([sys.executable, "examples/logistic_regression.py", "--ranks", "3"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "demo: ranks=3 samples=569" in done.stdout
+    assert "label_agreement=569/569" in done.stdout
+
+
+def test_demo_refuses_more_ranks_than_features():
+    done = run([sys.executable, "examples/logistic_regression.py", "--ranks", "31"])
+    assert done.returncode == 2
+    assert "found 31 ranks, expected 1 to 30" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [c for c in commands() if not c.startswith(("make ", "export "))]
+)
+def test_readme_command(demo: str, command: str):
+    done = run(shlex.split(command))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_readme_commands_are_run_or_known():
+    others = [c for c in commands() if c.startswith("make ")]
+    assert set(others) <= set(RUN_ELSEWHERE)
+    assert any("torchrun" in c for c in commands())
+
+
+def test_readme_shows_what_the_first_pipeline_prints():
+    before, after = blocks("mlir")
+    assert (ROOT / "examples/ciphertext_sum.mlir").read_text() == before
+    (command,) = [c for c in commands() if "ciphertext_sum" in c]
+    assert run(shlex.split(command)).stdout == after
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_readme_python(code: str):
+    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_references_are_current():
+    done = run([sys.executable, "docs/generate.py", "--check"])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(text: Path):
+    for target in re.findall(r"\]\(([^)#]+)\)", text.read_text().replace("\n", " ")):
+        if not target.startswith("http"):
+            assert (text.parent / target).exists(), target

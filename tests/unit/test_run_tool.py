@@ -1,0 +1,327 @@
+"""`fhelium-run`: results, files, printed facts, and every error with its exit code."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+
+from fhelium.scheme import files
+from fhelium.scheme.ciphertext import Ciphertext
+from fhelium.scheme.encoding import decode, encode
+from fhelium.scheme.encryption import decrypt, encrypt
+from fhelium.scheme.keys import (
+    SecretKey,
+    generate_relinearization_key,
+    generate_rotation_key,
+    generate_secret_key,
+)
+from fhelium.scheme.parameters import Parameters
+from fhelium.tools.run import main
+
+PROGRAM = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+!pt = !ckks.plaintext<level = 2, scale = 2^40, form = evaluation>
+
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct) -> !ct {
+    %key = fhelium.resource @turn : !ckks.key<rotation, 1>
+    %offset = fhelium.material @offset : !pt
+    %turned = ckks.rotate %x by 1 with %key : !ct, !ckks.key<rotation, 1>
+    %sum = ckks.add_plain %turned, %offset : !ct, !pt
+    func.return %sum : !ct
+  }
+}
+"""
+
+SUM = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct) -> (!ct, index) {
+    %world = fhelium.resource @world : !dist.group
+    %rank = dist.rank %world
+    %sum = dist.all_reduce_add_ciphertext %x in %world : !ct
+    func.return %sum, %rank : !ct, index
+  }
+}
+"""
+
+
+class Workplace:
+    """A folder with a program, keys, materials and inputs, all of which fit."""
+
+    def __init__(self, folder: Path, parameters: Parameters):
+        self.folder, self.parameters = folder, parameters
+        self.secret_key: SecretKey = generate_secret_key(parameters)
+        self.values = np.linspace(-1, 1, parameters.slots)
+        self.program("program.mlir", PROGRAM)
+        files.save(self.path("keys"), {"turn": generate_rotation_key(self.secret_key, 1)})
+        files.save(self.path("materials"), {"offset": encode(self.values, parameters, level=2)})
+        files.save(self.path("inputs"), {"x": self.encrypted(self.values)})
+
+    def encrypted(self, values: np.ndarray) -> Ciphertext:
+        return encrypt(encode(values, self.parameters, level=2), self.secret_key)
+
+    def program(self, name: str, text: str) -> str:
+        path = self.folder / name
+        path.write_text(text.replace("PARAMETERS", str(self.parameters.to_attribute())))
+        return str(path)
+
+    def path(self, name: str) -> str:
+        return str(self.folder / f"{name}.safetensors")
+
+    def arguments(self, *changes: str) -> list[str]:
+        given = [str(self.folder / "program.mlir"), "--output", self.path("result")]
+        for name in ("keys", "materials", "inputs"):
+            if f"no-{name}" not in changes:
+                given += [f"--{name}", self.path(name)]
+        return given + [change for change in changes if not change.startswith("no-")]
+
+    def decrypted(self, path: str, name: str = "result") -> np.ndarray:
+        result = files.load(path, self.parameters)[name]
+        assert isinstance(result, Ciphertext)
+        return decode(decrypt(result, self.secret_key)).real
+
+
+@pytest.fixture
+def work(tmp_path: Path, parameters: Parameters) -> Workplace:
+    return Workplace(tmp_path, parameters)
+
+
+def fails(work: Workplace, capfd: pytest.CaptureFixture[str], arguments: list[str]) -> str:
+    """Run with bad arguments: exit code 1, no output file, no traceback. Return the message."""
+    assert main(arguments) == 1
+    assert not Path(work.path("result")).exists()
+    assert not torch.distributed.is_initialized()
+    message = capfd.readouterr().err
+    assert message.startswith("fhelium-run: ")
+    assert "Traceback" not in message
+    return message
+
+
+def test_result(work: Workplace):
+    assert main(work.arguments()) == 0
+    expected = np.roll(work.values, -1) + work.values
+    assert np.abs(work.decrypted(work.path("result")) - expected).max() < 1e-6
+
+
+def test_printed_facts(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    flags = ["--print-dispatch", "--print-host-source", "--time"]
+    assert main(work.arguments(*flags)) == 0
+    printed = capfd.readouterr().out
+    assert "rns.automorphism" in printed
+    assert "torch-rns-key-product" in printed
+    assert "program.mlir:9" in printed
+    assert "def main(v1):" in printed
+    assert "time: link " in printed
+
+
+def test_pipeline_option(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    assert main(work.arguments("--pipeline", "convert-ckks-to-rns")) == 0
+    message = fails_after(work, capfd, ["--pipeline", "canonicalize"])
+    assert "program.mlir:9:" in message
+    assert "ckks.rotate has no operation implementation; available: none" in message
+    message = fails_after(work, capfd, ["--pipeline", "convert-ckks-to-rms"])
+    assert "did you mean 'convert-ckks-to-rns'?" in message
+
+
+def fails_after(work: Workplace, capfd: pytest.CaptureFixture[str], changes: list[str]) -> str:
+    Path(work.path("result")).unlink(missing_ok=True)
+    capfd.readouterr()
+    return fails(work, capfd, work.arguments(*changes))
+
+
+def test_program_errors(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    assert "no-such.mlir" in fails(work, capfd, ["no-such.mlir"])
+    work.program("program.mlir", PROGRAM.replace("by 1 with", "bye 1 with"))
+    assert "program.mlir:9:" in fails(work, capfd, work.arguments())
+    work.program("program.mlir", PROGRAM.replace("by 1 with", "by 2 with"))
+    message = fails(work, capfd, work.arguments())
+    assert "found the key !ckks.key<rotation, 1>, expected !ckks.key<rotation, 2>" in message
+    work.program("program.mlir", PROGRAM.replace("PARAMETERS", "#ckks.parameters<>"))
+    assert "program.mlir:5:" in fails(work, capfd, work.arguments())
+
+
+def test_insecure_parameters_need_the_word(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    text = str(work.parameters.to_attribute()).replace("security = none", "security = 128")
+    work.program("program.mlir", PROGRAM.replace("PARAMETERS", text))
+    assert "ckks.parameters: " in fails(work, capfd, work.arguments())
+
+
+def test_missing_and_unknown_names(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    message = fails(work, capfd, work.arguments("no-keys", "no-materials"))
+    assert "resource @turn of kind 'rotation-key' is not bound; bound: " in message
+    assert "material @offset is not bound; bound: none" in message
+    assert message.count("program.mlir:") == 2
+    message = fails(work, capfd, work.arguments("no-inputs"))
+    assert "--inputs has nothing, the program takes x: missing x" in message
+    files.save(work.path("inputs"), {"y": work.encrypted(work.values)})
+    message = fails(work, capfd, work.arguments())
+    assert "--inputs has y, the program takes x: unknown y; missing x" in message
+
+
+def test_wrong_state(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    low = encrypt(encode(work.values, work.parameters, level=1), work.secret_key)
+    files.save(work.path("inputs"), {"x": low})
+    assert "input 0 has level 1, expected 2" in fails(work, capfd, work.arguments())
+    files.save(work.path("inputs"), {"x": encode(work.values, work.parameters)})
+    message = fails(work, capfd, work.arguments())
+    assert "input 0 is a Plaintext, expected a Ciphertext" in message
+    files.save(work.path("inputs"), {"x": torch.zeros(3)})
+    message = fails(work, capfd, work.arguments())
+    assert "input 0 has dtype torch.float32, expected torch.int64" in message
+
+
+def test_wrong_keys(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    files.save(work.path("keys"), {"turn": generate_rotation_key(work.secret_key, 2)})
+    message = fails(work, capfd, work.arguments())
+    assert "resource @turn rotates by 2, expected 1" in message
+    files.save(work.path("keys"), {"turn": generate_relinearization_key(work.secret_key)})
+    message = fails(work, capfd, work.arguments())
+    assert "bound as 'relinearization-key', expected 'rotation-key'" in message
+    files.save(work.path("keys"), {"turn": torch.zeros(3)})
+    assert "expected a switching key" in fails(work, capfd, work.arguments())
+    other = replace(work.parameters, scale=2.0**39)
+    key = generate_rotation_key(generate_secret_key(other), 1)
+    files.save(work.path("keys"), {"turn": key})
+    assert "belongs to other parameters" in fails(work, capfd, work.arguments())
+
+
+def test_damaged_and_missing_files(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    path = Path(work.path("inputs"))
+    content = path.read_bytes()
+    path.write_bytes(content[:-100])
+    assert "inputs.safetensors" in fails(work, capfd, work.arguments())
+    path.unlink()
+    assert "inputs.safetensors" in fails(work, capfd, work.arguments())
+
+
+def test_bad_device(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    message = fails(work, capfd, work.arguments("--device", "accelerator"))
+    assert "found 'accelerator', expected NAME=DEVICE such as accelerator=cuda:0" in message
+
+
+def test_unwritable_output(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    arguments = [*work.arguments(), "--output", str(work.folder / "none" / "x.safetensors")]
+    assert "none" in fails(work, capfd, arguments)
+
+
+def test_failing_op_names_its_place(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    program = work.program(
+        "loop.mlir",
+        """func.func @main(%xs: tensor<?xindex>, %i: index) -> index {
+  %n = tensor.dim %xs, %i : tensor<?xindex>
+  func.return %n : index
+}
+""",
+    )
+    files.save(work.path("inputs"), {"xs": torch.zeros(3, dtype=torch.int64), "i": torch.tensor(5)})
+    message = fails(work, capfd, [program, "--inputs", work.path("inputs")])
+    assert "error: dimension 5 is outside a tensor of 1 dimensions" in message
+    assert "note: in tensor.dim at " in message
+    assert "loop.mlir:2:" in message
+
+
+def tool(arguments: list[str], **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fhelium.tools.run", *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_ranks(work: Workplace, ranks: int):
+    program = work.program("sum.mlir", SUM)
+    for rank in range(ranks):
+        files.save(work.path(f"inputs-{rank}"), {"x": work.encrypted(work.values * (rank + 1))})
+    arguments = [program, "--nproc", str(ranks), "--inputs", work.path("inputs-{rank}")]
+    arguments += ["--output", work.path("result-{rank}")]
+    process = tool(arguments)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    total = work.values * ranks * (ranks + 1) / 2
+    bits = []
+    for rank in range(ranks):
+        path = work.path(f"result-{rank}")
+        assert np.abs(work.decrypted(path, "result0") - total).max() < 1e-6
+        stored = files.load(path, work.parameters)
+        assert isinstance(stored["result0"], Ciphertext)
+        bits.append(stored["result0"].data)
+        assert stored["result1"] == rank
+    assert all(torch.equal(bits[0], other) for other in bits)
+
+
+def test_rank_with_bad_input_ends_all(work: Workplace):
+    program = work.program("sum.mlir", SUM)
+    files.save(work.path("inputs-0"), {"x": work.encrypted(work.values)})
+    arguments = [program, "--nproc", "2", "--inputs", work.path("inputs-{rank}")]
+    arguments += ["--output", work.path("result")]
+    process = tool(arguments)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "fhelium-run: rank 1: error: " in errors
+    assert "inputs-1.safetensors" in errors
+    assert re.search(r"rank \d ended with exit code 1; ending the others", errors)
+    assert not Path(work.path("result")).exists()
+
+
+def test_killed_rank_ends_all(work: Workplace, tmp_path: Path):
+    """Rank 1 waits for a pipe that nobody writes to, and is killed there."""
+    program = work.program("sum.mlir", SUM)
+    files.save(work.path("inputs-0"), {"x": work.encrypted(work.values)})
+    os.mkfifo(work.path("inputs-1"))
+    process = tool([program, "--nproc", "2", "--inputs", work.path("inputs-{rank}")])
+    try:
+        victim = child_of_rank(process.pid, 1)
+        os.kill(victim, signal.SIGKILL)
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + signal.SIGKILL
+    assert "rank 1 ended with signal 9; ending the others" in errors
+
+
+def child_of_rank(parent: int, rank: int) -> int:
+    """Return the process id of one rank, once it is there."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        for child in children:
+            environment = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            if f"RANK={rank}".encode() in environment:
+                return int(child)
+        time.sleep(0.05)
+    raise AssertionError(f"rank {rank} did not start")
+
+
+def test_nproc_must_be_positive(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main([*work.arguments(), "--nproc", "0"])
+    assert ended.value.code == 2
+    assert "argument --nproc: found 0, expected at least 1" in capfd.readouterr().err
+
+
+def test_manifest_of_a_lowered_file_is_the_same(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    """Text that is lowered already runs like the text that it came from."""
+    from fhelium.backend import Program, default_pipeline
+
+    program = Program.from_file(work.folder / "program.mlir")
+    default_pipeline().apply(program)
+    (work.folder / "program.mlir").write_text(program.text())
+    assert main(work.arguments()) == 0
+    expected = np.roll(work.values, -1) + work.values
+    assert np.abs(work.decrypted(work.path("result")) - expected).max() < 1e-6
+    assert json.loads(json.dumps({"text": program.text()}))["text"]
