@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from xdsl.dialects.builtin import TensorType
 
 from fhelium.backend import Program, default_pipeline
-from fhelium.dialects.ckks_types import CiphertextType, PlaintextType, parameters_of
+from fhelium.dialects.ckks.parameters import parameters_of
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.dialects.core import MaterialOp
 from fhelium.scheme.ciphertext import Ciphertext
 from fhelium.scheme.encoding import decode, encode

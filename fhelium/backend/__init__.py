@@ -19,6 +19,7 @@ from fhelium.backend.registry import (
 )
 from fhelium.backend.resources import (
     DEVICE_RESOURCE_KIND,
+    PARAMETERS_RESOURCE_KIND,
     PROCESS_GROUP_RESOURCE_KIND,
     RESOURCE_TYPES,
     RING_RESOURCE_KIND,
@@ -34,6 +35,10 @@ from fhelium.backend.specs import (
     OperationEffect,
     OperationSpec,
     OperationSpecRegistry,
+)
+from fhelium.backend.torch_family.ciphertexts import (
+    TorchCiphertextImplementation,
+    ciphertext_contributions,
 )
 from fhelium.backend.torch_family.collectives import (
     TorchBroadcastImplementation,
@@ -53,6 +58,7 @@ from fhelium.passes.pipeline import Pipeline, default_pipeline
 __all__ = [
     "DEFAULT_OPERATION_SPECS",
     "DEVICE_RESOURCE_KIND",
+    "PARAMETERS_RESOURCE_KIND",
     "PROCESS_GROUP_RESOURCE_KIND",
     "RESOURCE_TYPES",
     "RING_RESOURCE_KIND",
@@ -82,10 +88,12 @@ __all__ = [
     "TensorRegion",
     "TorchBroadcastImplementation",
     "TorchCiphertextAddAllReduceImplementation",
+    "TorchCiphertextImplementation",
     "TorchGenericAllReduceImplementation",
     "TorchMemoryTransferImplementation",
     "TorchProcessGroupQueryImplementation",
     "TorchResidueImplementation",
+    "ciphertext_contributions",
     "default_pipeline",
     "default_registry",
     "distributed_operation_contributions",

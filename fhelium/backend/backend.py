@@ -1,5 +1,6 @@
 """Implementations and live resources, and linking a program against them."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
@@ -14,13 +15,13 @@ from fhelium.backend.registry import (
     requested_implementation,
 )
 from fhelium.backend.resources import (
-    RING_RESOURCE_KIND,
+    PROGRAM_RESOURCE_KINDS,
     BackendWorkspace,
     ResourceBindings,
     ResourceMaterializer,
     ResourceRequirement,
 )
-from fhelium.dialects.ckks_types import parameters_of
+from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.core import ResourceOp, ResourceType, recorded_in_place
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.parameters import Parameters
@@ -67,6 +68,12 @@ class OperationBackend:
         workspace = self.workspace.with_named_resources(resources, override=override)
         return OperationBackend(self.registry, workspace)
 
+    def violations(self, operation: Operation) -> tuple[str, ...]:
+        """Return what the checks of its spec say against an op."""
+        specs = self.registry.operation_specs
+        checks = specs.resolve(type(operation)).checks if type(operation) in specs else ()
+        return tuple(fault for check in checks if (fault := check(operation)) is not None)
+
     def dispatch(
         self,
         operation: Operation,
@@ -77,13 +84,9 @@ class OperationBackend:
     ) -> OperationDispatch:
         """Resolve the call of one op, without binding its resources.
 
-        Raises `ValueError` or `KeyError`, like the registry; for an op that fails a check of its
-        spec; and for a resource operand that is no `fhelium.resource`.
+        Raises `ValueError` or `KeyError`, like the registry, and for a resource operand that is no
+        `fhelium.resource`. `violations` are another matter.
         """
-        spec = self.registry.operation_specs.resolve(type(operation))
-        for check in spec.checks:
-            if (fault := check(operation)) is not None:
-                raise ValueError(fault)
         requested = requested_implementation(operation, implementation)
         try:
             in_place = in_place or recorded_in_place(operation)
@@ -96,7 +99,7 @@ class OperationBackend:
             invocation=invocation,
             implementation=chosen,
             requirements=(*operand_requirements(operation), *declared),
-            effect=spec.effect,
+            effect=self.registry.effect(type(operation)),
             in_place=in_place,
             prepared_regions=bool(operation.regions) and isinstance(chosen, RegionImplementation),
         )
@@ -108,17 +111,21 @@ class OperationBackend:
 
         Resource operands are looked up too. What a materializer would make is not a failure.
         """
+        messages = list(self.violations(operation))
         attribute = parameters_of(operation)
+        parameters = None
+        requirements: tuple[ResourceRequirement, ...] = ()
         try:
             parameters = None if attribute is None else Parameters.from_attribute(attribute)
-            dispatch = self.dispatch(
+            requirements = self.dispatch(
                 operation, parameters, implementation=implementation, in_place=in_place
-            )
+            ).requirements
         except (KeyError, ValueError) as error:
-            return (message_of(error),)
-        messages: list[str] = []
-        for requirement in dispatch.requirements:
-            made_on_link = requirement.kind == RING_RESOURCE_KIND and parameters is not None
+            messages.append(message_of(error))
+            with suppress(ValueError):
+                requirements = operand_requirements(operation)
+        for requirement in dict.fromkeys(requirements):
+            made_on_link = requirement.kind in PROGRAM_RESOURCE_KINDS and parameters is not None
             missing = requirement.symbol not in self.named_resources
             if missing and (made_on_link or self.workspace.materializer is not None):
                 continue

@@ -6,9 +6,15 @@ import torch
 
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.invocation import OperationInvocation
-from fhelium.backend.resources import RING_RESOURCE_KIND, BoundResource, ResourceRequirement
+from fhelium.backend.resources import (
+    RING_RESOURCE_KIND,
+    BoundResource,
+    ResourceBindings,
+    ResourceRequirement,
+)
 from fhelium.dialects import rns
 from fhelium.kernels.ring import shared_ring
+from fhelium.scheme.keys import SwitchingKey
 
 Tensor = torch.Tensor
 
@@ -29,6 +35,12 @@ def prepare_ciphertext_add_combine(
     if modulus_basis not in ("Q", "QP"):
         raise ValueError(f'modulus_basis is {modulus_basis!r}, expected "Q" or "QP"')
     add = backend.registry.resolve_type(rns.AddOp, requested=implementation)
+    # What the addition itself may ask for; the keys of the backend stay with the backend.
+    named = ResourceBindings(
+        resource
+        for resource in backend.named_resources
+        if not isinstance(resource.value, SwitchingKey)
+    )
 
     def combine(lhs: Tensor, rhs: Tensor, moduli: Tensor) -> Tensor:
         primes = tuple(int(prime) for prime in moduli.flatten().tolist())
@@ -47,7 +59,7 @@ def prepare_ciphertext_add_combine(
         def bound(requirement: ResourceRequirement) -> BoundResource:
             if requirement.kind == RING_RESOURCE_KIND:
                 return BoundResource(requirement.symbol, requirement.kind, ring)
-            return backend.named_resources.resolve(requirement)
+            return named.resolve(requirement)
 
         resources = tuple(map(bound, add.resource_requirements(invocation)))
         (total,) = add.execute(invocation, (lhs, rhs), resources, in_place=False)

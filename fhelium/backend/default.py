@@ -5,6 +5,7 @@ from functools import cache
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.registry import OperationImplementationRegistry
+from fhelium.backend.torch_family.ciphertexts import ciphertext_contributions
 from fhelium.backend.torch_family.collectives import distributed_operation_contributions
 from fhelium.backend.torch_family.residues import residue_contributions
 from fhelium.backend.torch_family.transfer import TorchMemoryTransferImplementation
@@ -12,9 +13,13 @@ from fhelium.backend.torch_family.transfer import TorchMemoryTransferImplementat
 
 @cache
 def default_registry() -> OperationImplementationRegistry:
-    """Return the `torch` family: every op of the dialects rns, dist and mem."""
+    """Return the `torch` family: every op of the dialects ckks, rns, dist and mem."""
     local = OperationImplementationRegistry(
-        (*residue_contributions(), TorchMemoryTransferImplementation())
+        (
+            *ciphertext_contributions(),
+            *residue_contributions(),
+            TorchMemoryTransferImplementation(),
+        )
     )
     add = prepare_ciphertext_add_combine(OperationBackend(local))
     return local.with_implementations(distributed_operation_contributions(ciphertext_add=add))

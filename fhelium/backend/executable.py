@@ -16,7 +16,8 @@ from fhelium.backend.host_code import HostCode
 from fhelium.backend.registry import RegionImplementation
 from fhelium.backend.resources import BoundResource
 from fhelium.backend.values import checked_payload, wrapped_result
-from fhelium.dialects.ckks_types import CLIENT_TYPE, parameters_of
+from fhelium.dialects.ckks.parameters import parameters_of
+from fhelium.dialects.ckks.types import CLIENT_TYPE
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.memory import TransferOp
 from fhelium.frontends.diagnostics import place_of
@@ -79,6 +80,11 @@ class ProgramExecutable:
         implementation = dispatch.implementation
 
         def checked(outputs: tuple[Tensor, ...]) -> object:
+            if not isinstance(outputs, tuple):
+                raise TypeError(
+                    f"{implementation.name!r} returned a {type(outputs).__name__}, expected a "
+                    f"tuple of {results} tensors"
+                )
             if len(outputs) != results:
                 raise ValueError(
                     f"{implementation.name!r} returned {len(outputs)} results, expected {results}"
@@ -165,14 +171,14 @@ class ProgramExecutable:
             if (operation := self._failed_operation(error)) is not None:
                 error.add_note(f"in {operation.name} {self._place(operation)}".rstrip())
             raise
-        if not any(isinstance(value, Ciphertext | Plaintext) for value in inputs):
+        given = any(isinstance(value, Ciphertext | Plaintext) for value in inputs)
+        if not given or results is None:
             return results
-        if len(signature.outputs) == 1:
+        if not isinstance(results, tuple):
             return wrapped_result(results, signature.outputs[0], signature.parameters)
-        assert isinstance(results, tuple) or results is None
         return tuple(
             wrapped_result(result, type, signature.parameters)
-            for result, type in zip(results or (), signature.outputs, strict=True)
+            for result, type in zip(results, signature.outputs, strict=True)
         )
 
     def _failed_operation(self, error: Exception) -> Operation | None:

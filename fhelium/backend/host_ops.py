@@ -6,8 +6,12 @@ from operator import index
 
 import torch
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnrealizedConversionCastOp
 from xdsl.ir import Operation
+
+from fhelium.backend.invocation import integer_value
+from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.rns.types import PolyType
 
 COMPARISONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">="}
 """Python's operators for the signed predicates of `arith.cmpi`."""
@@ -73,6 +77,12 @@ CALLS: dict[type[Operation], str] = {
 }
 
 
+def _same_payload(cast: UnrealizedConversionCastOp) -> bool:
+    """Return whether a cast is between a ciphertext or plaintext and its residues."""
+    types = [value.type for value in (*cast.inputs, *cast.outputs)]
+    return len(types) == 2 and all(isinstance(type, StateType | PolyType) for type in types)
+
+
 def expression(operation: Operation, operands: list[str]) -> str | None:
     """Return a host op as a Python expression on `operands`, or None when it is no host op.
 
@@ -86,7 +96,7 @@ def expression(operation: Operation, operands: list[str]) -> str | None:
         case arith.ConstantOp():
             value = operation.value
             if isinstance(value, IntegerAttr):
-                return repr(int(value.value.data))
+                return repr(integer_value(value))
             if isinstance(value, FloatAttr) and isfinite(value.value.data):
                 return repr(float(value.value.data))
             return None
@@ -96,6 +106,8 @@ def expression(operation: Operation, operands: list[str]) -> str | None:
         case arith.SelectOp():
             return f"{operands[1]} if {operands[0]} else {operands[2]}"
         case arith.IndexCastOp():
+            return operands[0]
+        case UnrealizedConversionCastOp() if _same_payload(operation):
             return operands[0]
         case _:
             return None

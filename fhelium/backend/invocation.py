@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     FloatData,
     IntAttr,
     IntegerAttr,
+    IntegerType,
     NoneAttr,
     StringAttr,
     SymbolRefAttr,
@@ -20,9 +21,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation
 
-from fhelium.dialects.ckks_types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.core import ResourceType
-from fhelium.dialects.rns_types import BasisAttr, ModuliType, PolyType
+from fhelium.dialects.rns.types import BasisAttr, ModuliType, PolyType
 from fhelium.scheme.parameters import Parameters
 
 
@@ -70,7 +71,9 @@ class OperationInvocation:
 def plain_value(value: object) -> object:
     """Return the Python value of an IR attribute; other objects are returned as they are."""
     match value:
-        case IntegerAttr() | FloatAttr():
+        case IntegerAttr():
+            return integer_value(value)
+        case FloatAttr():
             return value.value.data
         case IntAttr() | FloatData() | StringAttr():
             return value.data
@@ -94,10 +97,19 @@ def plain_value(value: object) -> object:
             return value
 
 
+def integer_value(attribute: IntegerAttr) -> int:
+    """Return the Python value of an integer attribute: of an `i1`, whose bit xDSL reads as -1, a
+    bool.
+    """
+    value = attribute.value.data
+    return bool(value) if attribute.type == IntegerType(1) else value
+
+
 def describe(operation: Operation, parameters: Parameters | None) -> OperationInvocation:
     """Return the invocation of one op of a program.
 
-    Its attributes are the op's properties and `form`, the form of its first operand with one.
+    Its attributes are the op's properties; `form`, the form of its first operand with one; and on
+    ckks values `operand_scales` and `result_scales`.
     """
     operands = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
     results = [result.type for result in operation.results]
@@ -105,6 +117,9 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     forms = [type.form for type in operands if isinstance(type, PolyType | StateType)]
     if forms and forms[0] is not None:
         attributes["form"] = str(forms[0])
+    for name, types in (("operand_scales", operands), ("result_scales", results)):
+        if any(isinstance(type, StateType) for type in types):
+            attributes[name] = tuple(getattr(type, "scale", None) for type in types)
     return OperationInvocation(
         operation_type=type(operation),
         operand_count=len(operands),

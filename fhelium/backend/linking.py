@@ -5,6 +5,7 @@ Clone the program, run the pipeline, resolve every executable op, then bind reso
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -16,20 +17,24 @@ from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.host_code import STRUCTURE, is_host_op
 from fhelium.backend.resources import (
+    PARAMETERS_RESOURCE_KIND,
     RING_RESOURCE_KIND,
     BoundResource,
     ResourceBindings,
     ResourceRequirement,
 )
+from fhelium.backend.specs import state_is_assigned
 from fhelium.backend.values import checked_payload
-from fhelium.dialects.ckks_types import CLIENT_TYPE, KeyType, parameters_of, state_types
+from fhelium.dialects.ckks.parameters import parameters_of
+from fhelium.dialects.ckks.types import CLIENT_TYPE, KeyType, state_types
 from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
 from fhelium.frontends.diagnostics import Fault, ProgramError, place_of
 from fhelium.frontends.program import Program
-from fhelium.kernels.ring import Ring
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
+
+OperationT = TypeVar("OperationT", bound=Operation)
 
 
 class LinkError(ProgramError):
@@ -42,8 +47,11 @@ def link(
     """Return an executable of `compilation`. Raises `ProgramError` and `LinkError`."""
     compilation.program.verify()
     program = compilation.program.clone()
-    pipeline.apply(program)
     linker = _Linker(backend, program, compilation.materials)
+    try:
+        pipeline.apply(program)
+    except ProgramError as error:
+        linker.refuse(error)
     return linker.link()
 
 
@@ -55,6 +63,23 @@ class _Linker:
     program: Program
     materials: Mapping[str, object]
     faults: list[Fault] = field(default_factory=list)
+
+    def refuse(self, error: ProgramError) -> NoReturn:
+        """Raise what stopped the pipeline, and what can be said of the program as it was left."""
+        self.faults.extend(error.faults)
+        said = {fault.place for fault in error.faults}
+        self.parameters = self.program_parameters()
+        for operation in self.program.module.walk():
+            unassigned = state_is_assigned(operation)
+            if unassigned and place_of(operation, self.program.sources) not in said:
+                self.fault(operation, unassigned)
+        if self.backend.workspace.materializer is None:
+            self.bind_resources(self.each(ResourceOp), {})
+        self.bind_materials(self.each(MaterialOp))
+        raise LinkError(self.faults) from error
+
+    def each(self, kind: type[OperationT]) -> list[OperationT]:
+        return [op for op in self.program.module.walk() if isinstance(op, kind)]
 
     def link(self) -> ProgramExecutable:
         self.program.function("main")
@@ -70,14 +95,16 @@ class _Linker:
         ]
         dispatches: dict[Operation, OperationDispatch] = {}
         for operation in executable:
+            for violation in self.backend.violations(operation):
+                self.fault(operation, violation)
             dispatch = self.attempt(
                 operation, lambda op: self.backend.dispatch(op, self.parameters)
             )
             if dispatch is not None:
                 dispatches[operation] = dispatch
-        resource_ops = [op for op in operations if isinstance(op, ResourceOp)]
+        resource_ops = self.each(ResourceOp)
         bound = self.bind_resources(resource_ops, dispatches)
-        materials = self.bind_materials([op for op in operations if isinstance(op, MaterialOp)])
+        materials = self.bind_materials(self.each(MaterialOp))
         if self.faults:
             raise LinkError(self.faults)
         resources = tuple(bound)
@@ -131,6 +158,8 @@ class _Linker:
 
     def check_function(self, function: FuncOp) -> None:
         name = f"function @{function.sym_name.data}"
+        if function.parent_op() is not self.program.module:
+            self.fault(function, f"{name} is inside another op: move it to the top of the module")
         if len(function.body.blocks) != 1:
             self.fault(
                 function,
@@ -166,7 +195,7 @@ class _Linker:
                 if operation not in needs.setdefault(need, []):
                     needs[need].append(operation)
         available = self.backend.named_resources
-        made = [r for r in (self.ring_resource(need) for need in needs) if r is not None]
+        made = [r for r in (self.program_resource(need) for need in needs) if r is not None]
         available = available.overlay(
             ResourceBindings(r for r in made if r.symbol not in available)
         )
@@ -187,12 +216,15 @@ class _Linker:
                 bound.append(resource)
         return ResourceBindings(bound)
 
-    def ring_resource(self, need: ResourceRequirement) -> BoundResource | None:
-        """The ring comes from the program itself."""
-        if need.kind != RING_RESOURCE_KIND or self.parameters is None:
+    def program_resource(self, need: ResourceRequirement) -> BoundResource | None:
+        """Parameters and ring come from the program itself."""
+        if self.parameters is None:
             return None
-        ring: Ring = self.parameters.ring
-        return BoundResource(need.symbol, need.kind, ring)
+        if need.kind == PARAMETERS_RESOURCE_KIND:
+            return BoundResource(need.symbol, need.kind, self.parameters)
+        if need.kind == RING_RESOURCE_KIND:
+            return BoundResource(need.symbol, need.kind, self.parameters.ring)
+        return None
 
     def materialized(
         self, needs: Mapping[ResourceRequirement, list[Operation]], available: ResourceBindings

@@ -7,11 +7,12 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from fhelium.backend.process_group import ProcessGroupExecutionResource
-from fhelium.dialects.ckks_types import KeyKind, KeyType
+from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.distributed import GroupType
 from fhelium.dialects.memory import DeviceType
 from fhelium.kernels.ring import Ring
 from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.parameters import Parameters
 
 DEVICE_RESOURCE_KIND = DeviceType().resource_kind
 """Kind of a `torch.device` that `mem.transfer` moves to."""
@@ -22,10 +23,17 @@ PROCESS_GROUP_RESOURCE_KIND = GroupType().resource_kind
 RING_RESOURCE_KIND = "residue-ring"
 """Kind of the `Ring` whose tables the rns implementations use; a link makes it from the program."""
 
+PARAMETERS_RESOURCE_KIND = "ckks-parameters"
+"""Kind of the `Parameters` of a program; a link takes them from its `ckks.parameters`."""
+
+PROGRAM_RESOURCE_KINDS = (PARAMETERS_RESOURCE_KIND, RING_RESOURCE_KIND)
+"""Kinds that a link makes from the program itself, unless the workspace binds them."""
+
 RESOURCE_TYPES: Mapping[str, type] = {
     DEVICE_RESOURCE_KIND: torch.device,
     PROCESS_GROUP_RESOURCE_KIND: ProcessGroupExecutionResource,
     RING_RESOURCE_KIND: Ring,
+    PARAMETERS_RESOURCE_KIND: Parameters,
     **{
         KeyType(kind, 1 if kind == KeyKind.ROTATION else None).resource_kind: SwitchingKey
         for kind in KeyKind
@@ -60,6 +68,11 @@ class BoundResource:
                 f"resource @{self.symbol} of kind {self.kind!r} is a "
                 f"{type(self.value).__name__}, expected a {expected.__name__}"
             )
+        if isinstance(self.value, SwitchingKey) and f"{self.value.kind}-key" != self.kind:
+            raise TypeError(
+                f"resource @{self.symbol} of kind {self.kind!r} is a {self.value.kind} key: bind "
+                f"it as {self.value.kind}-key"
+            )
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,10 @@ class ResourceBindings:
         object.__setattr__(self, "resources", tuple(resources))
         seen: set[str] = set()
         for resource in self.resources:
+            if not isinstance(resource, BoundResource):
+                raise TypeError(
+                    f"found a {type(resource).__name__} in the table, expected a BoundResource"
+                )
             if resource.symbol in seen:
                 raise ValueError(f"resource @{resource.symbol} is bound twice: bind it once")
             seen.add(resource.symbol)

@@ -9,7 +9,7 @@ from xdsl.ir import Dialect, Operation
 from xdsl.traits import Pure
 
 from fhelium.dialects import get_all_dialects
-from fhelium.dialects.ckks_types import state_types
+from fhelium.dialects.ckks.types import state_types
 from fhelium.dialects.distributed import COLLECTIVES
 
 OperationEffect = Literal["pure", "rng-write", "mutation", "opaque"]

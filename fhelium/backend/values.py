@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from fhelium.dialects.ckks import SCALE_TOLERANCE
-from fhelium.dialects.ckks_types import CiphertextType, PlaintextType, StateType
-from fhelium.dialects.rns_types import PolyType
+from fhelium.dialects.ckks.checks import SCALE_TOLERANCE
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.rns.types import PolyType
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.parameters import Parameters
 
@@ -49,8 +49,10 @@ def checked_payload(
             data = _tensor(value, dtype, what)
             _check_shape(data, dimensions, what, batch=False)
             return data
-        case IndexType() | IntegerType():
-            return _number(value, int, what)
+        case IndexType():
+            return _integer(value, 64, what)
+        case IntegerType():
+            return _integer(value, element.width.data, what)
         case _ if isinstance(element, AnyFloat):
             return _number(value, float, what)
         case _:
@@ -137,8 +139,19 @@ def _tensor(value: object, dtype: torch.dtype, what: str, also: str | None = Non
     return value
 
 
+def _integer(value: object, width: int, what: str) -> int:
+    """Return a signed integer of `width` bits, or a bool of one."""
+    number = int(_number(value, int, what))
+    low, high = (0, 1) if width == 1 else (-(1 << width - 1), (1 << width - 1) - 1)
+    if not low <= number <= high:
+        raise ValueError(f"{what} is {number}, expected an integer from {low} to {high}")
+    return bool(number) if width == 1 else number
+
+
 def _number(value: object, kind: type[int] | type[float], what: str) -> int | float:
     if isinstance(value, torch.Tensor) and value.ndim == 0:
+        if value.is_meta:
+            raise ValueError(f"{what} is on meta, expected a number: move it to a real device")
         value = value.item()
     if not isinstance(value, int | float) or (kind is int and isinstance(value, float)):
         raise TypeError(f"{what} is a {type(value).__name__}, expected {kind.__name__}")

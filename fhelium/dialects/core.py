@@ -94,6 +94,11 @@ def recorded_implementation(operation: Operation) -> str | None:
     return attribute.data
 
 
+def has_assignment(operation: Operation) -> bool:
+    """Return whether a pass has recorded how `operation` runs, which no rewrite may lose."""
+    return IMPLEMENTATION in operation.attributes or IN_PLACE in operation.attributes
+
+
 def recorded_in_place(operation: Operation) -> bool:
     """Return whether the result of `operation` may overwrite its first operand.
 

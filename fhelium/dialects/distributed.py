@@ -34,12 +34,12 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.traits import HasParent, IsTerminator, Pure, is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
-from fhelium.dialects.ckks_types import CiphertextType
+from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import ResourceType
-from fhelium.dialects.rns_types import ModuliType, PolyType
+from fhelium.dialects.rns.types import ModuliType, PolyType
 
 
 @irdl_attr_definition
@@ -180,10 +180,11 @@ class AllReduceOp(IRDLOperation):
                 f"found a combine region that yields {found}, expected one value of {payload}"
             )
         for inner in self.combine.walk():
-            if isinstance(inner, COLLECTIVES):
+            if not is_side_effect_free(inner):
                 raise VerifyException(
-                    f"found {inner.name} inside the combine region, expected local ops alone: "
-                    "ranks would wait for each other in different orders"
+                    f"found {inner.name} inside the combine region, expected pure ops alone: each "
+                    "rank runs it by itself, as often as it likes, so a collective or a call that "
+                    "may hide one has no place there"
                 )
 
 

@@ -5,7 +5,7 @@ print in one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import frexp, isfinite
+from math import frexp, inf, isfinite
 
 from xdsl.dialects.builtin import FloatData, IntAttr, NoneAttr
 from xdsl.ir import Attribute
@@ -80,17 +80,23 @@ def count_text(attribute: Attribute) -> str:
 def parse_scale(parser: AttrParser) -> FloatData:
     """Parse a scale: `2^40`, or a decimal number when it is not a power of two."""
     position = parser.pos
-    number = float(parser.parse_number())
+    try:
+        number = float(parser.parse_number())
+    except OverflowError:
+        number = inf
     exponent = parser._parse_optional_token(MLIRTokenKind.CARET_IDENT)
     if exponent is not None:
         digits = exponent.text[1:]
-        if number != 2 or not digits.isdigit() or int(digits) > 1023:
+        valid = digits.isdigit() and len(digits) <= 4 and int(digits) <= 1023
+        if number != 2 or not valid:
             parser.raise_error(
                 f"found scale {number:g}{exponent.text}, expected 2^k with k up to 1023", position
             )
         number = 2.0 ** int(digits)
     if not isfinite(number) or number <= 0:
-        parser.raise_error(f"found scale {number:g}, expected a positive number", position)
+        parser.raise_error(
+            f"found scale {number:g}, expected a positive number below 2^1024", position
+        )
     return FloatData(number)
 
 

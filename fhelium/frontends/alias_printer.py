@@ -64,6 +64,12 @@ class AliasPrinter(Printer):
             return super().print_attribute(attribute)
         return self.print_string(name)
 
+    def print_string_literal(self, string: str) -> None:
+        # Escaped, text beyond ASCII would parse back as bytes: xDSL tells the two apart by that.
+        if string.isascii() or not string.isprintable() or '"' in string or "\\" in string:
+            return super().print_string_literal(string)
+        return self.print_string(f'"{string}"')
+
     def _full_text(self, attribute: Attribute) -> str:
         outer, self.stream = self.stream, StringIO()
         column = self._current_column
@@ -107,5 +113,4 @@ def print_program(
     if printer.aliases is not None and printer.aliases.definitions:
         output.write("".join(printer.aliases.definitions) + "\n")
     output.write(body.getvalue() + "\n")
-    printer.stream = output
     return printer

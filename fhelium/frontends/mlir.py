@@ -99,7 +99,9 @@ def parse_error_fault(error: ParseError, source: SourceText) -> Fault:
     if found is None:
         # The last thing written is a better place than the line after it.
         start = end = max(0, len(source.text.rstrip()) - 1)
-    fault = Fault(_found_expected(one_line(error.msg), shown), source.place(start, end))
+    # xDSL forgot to fill in one of its messages.
+    message = one_line(error.msg).replace("{first_char}", f"'{source.text[start : start + 1]}'")
+    fault = Fault(_found_expected(message, shown), source.place(start, end))
     if isinstance(error, MultipleSpansParseError):
         for span, message in error.refs:
             fault = fault.with_note(
@@ -113,11 +115,21 @@ def _found_expected(message: str, found: str) -> str:
     message = message.rstrip(".!")
     if re.search(r"\b(found|got|but)\b", message):
         return message
+    # xDSL glues two of its messages together: "Expected ':'function type signature expected".
+    message = re.sub(r"('[^']+')(\w[\w ]*) expected$", r"\1 and \2", message)
     if match := re.match(r"expected (.*)", message, re.IGNORECASE):
         return f"found {found}, expected {match.group(1)}"
     if match := re.match(r"(.*?) expected\b(.*)", message):
         return f"found {found}, expected {match.group(1)}{match.group(2)}"
     return message
+
+
+def _unplaced(error: Exception) -> str:
+    """Return what an exception without a position says, for an error at the text being parsed."""
+    if isinstance(error, VerifyException | ValueError | OverflowError):
+        return one_line(error)
+    # xDSL's parser has assertions, and look-ups, that malformed text makes fail.
+    return f"malformed text: its parser fails with {type(error).__name__}: {one_line(error)}"
 
 
 class _Lexer(MLIRLexer):
@@ -189,16 +201,26 @@ class LocatingParser(Parser):
         if faults:
             raise ProgramSyntaxError(faults)
 
+    def _parse_alias_def(self) -> None:
+        span = self._current_token.span
+        try:
+            super()._parse_alias_def()
+        except (ParseError, RecursionError, ImportError):
+            raise
+        except Exception as error:
+            self.raise_error(_unplaced(error), span)
+
     # Operations
 
     def parse_operation(self) -> Operation:
         depth = len(self._name_spans)
         try:
             operation = super().parse_operation()
-        except (VerifyException, ValueError, OverflowError) as error:
-            # Raised by the constructor of an attribute or operation, which knows no position.
+        except (ParseError, RecursionError, ImportError):
+            raise
+        except Exception as error:
             spans = self._name_spans[depth:]
-            self.raise_error(one_line(error), spans[0] if spans else None)
+            self.raise_error(_unplaced(error), spans[0] if spans else None)
         span = self._name_spans[depth]
         del self._name_spans[depth:]
         if isinstance(operation.location, UnknownLoc):

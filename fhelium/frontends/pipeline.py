@@ -147,7 +147,7 @@ def apply_pass(
         raise ProgramError([failure_fault(f"pass {name}", error, module, sources)]) from error
     if not verify:
         return
-    faults = verification_faults(module, sources)
+    faults = verification_faults(module, sources, show_operations=True)
     if faults:
         raise ProgramError(
             fault.prefixed(f"pass {name} left an invalid program: ") for fault in faults

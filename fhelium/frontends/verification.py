@@ -1,10 +1,12 @@
 """Every verifier error of a program, where xDSL's own verifier stops at the first."""
 
 from collections.abc import Iterator
+from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, ErasedSSAValue, Operation, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
+from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -12,20 +14,33 @@ from fhelium.frontends.diagnostics import Fault, Sources, one_line, place_of, pl
 
 # IsolatedFromAbove's own message prints whole operations; _Checker says it better.
 _ISOLATION_MESSAGE = "Operation using value defined out of its IsolatedFromAbove parent"
+_SHOWN = 200
 
 
-def verification_faults(module: ModuleOp, sources: Sources | None = None) -> list[Fault]:
+def verification_faults(
+    module: ModuleOp, sources: Sources | None = None, *, show_operations: bool = False
+) -> list[Fault]:
     """Return all that is wrong with `module`, in program order; an empty list when it is valid.
 
     Each operation is verified on its own (`verify_`), and so are the shape of each block and the
-    visibility of each operand. `sources` provides the lines that a report shows.
+    visibility of each operand. `sources` provides the lines that a report shows;
+    `show_operations` adds a note with the operation itself, for IR that no longer is its source.
     """
-    return list(_Checker(module, sources or {}).faults())
+    return list(_Checker(module, sources or {}, show_operations).faults())
+
+
+def _short_text(operation: Operation) -> str:
+    output = StringIO()
+    # The generic form: a custom one may stumble over an invalid operation.
+    Printer(output, print_generic_format=True).print_op(operation)
+    line = output.getvalue().partition("\n")[0]
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
 
 
 class _Checker:
-    def __init__(self, module: ModuleOp, sources: Sources):
+    def __init__(self, module: ModuleOp, sources: Sources, show_operations: bool):
         self.sources = sources
+        self.show_operations = show_operations
         self.operations = list(module.walk())
         self.order = {operation: index for index, operation in enumerate(self.operations)}
         self.dominance: dict[Region, DominanceInfo] = {}
@@ -52,7 +67,10 @@ class _Checker:
     def fault(self, operation: Operation, message: str) -> Fault:
         place = place_of(operation, self.sources)
         named = f"'{operation.name}'"
-        return Fault(message if named in message else f"{named}: {message}", place)
+        fault = Fault(message if named in message else f"{named}: {message}", place)
+        if self.show_operations:
+            fault = fault.with_note(f"the operation is now {_short_text(operation)}")
+        return fault
 
     def block_faults(self, operation: Operation) -> Iterator[Fault]:
         """Blocks end with a terminator, and branch within their region."""
@@ -74,7 +92,10 @@ class _Checker:
                         "expected a terminator: add one after it",
                     )
         block = operation.parent_block()
-        if operation.successors and (block is None or block.last_op is not operation):
+        # The trait IsTerminator says so itself.
+        terminates = operation.has_trait(IsTerminator, value_if_unregistered=False)
+        at_end = block is not None and block.last_op is operation
+        if operation.successors and not at_end and not terminates:
             yield self.fault(
                 operation,
                 f"found '{operation.name}', which branches, inside a block, expected it at the "

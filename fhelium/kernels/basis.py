@@ -123,6 +123,26 @@ def mod_down(
     return modular.multiply(difference, inverse, q)
 
 
+def scale_up(
+    ring: Ring, source_limbs: tuple[int, ...], target_limbs: tuple[int, ...], x: Tensor
+) -> Tensor:
+    """Return x times the product D of the limbs that `target_limbs` adds: zero on those limbs.
+
+    `mod_down` with a zero remainder undoes it. Works in either form.
+    """
+    ring.check(source_limbs, x)
+    new_limbs = [limb for limb in target_limbs if limb not in source_limbs]
+    product = prod(ring.primes[limb] for limb in new_limbs)
+    residues = ring.residues(source_limbs, product, x.device)
+    scaled = modular.multiply(x, residues, ring.moduli(source_limbs, x.device))
+    shape = (*x.shape[:-2], len(target_limbs), ring.ring_degree)
+    result = torch.zeros(shape, dtype=torch.int64, device=x.device)
+    for position, limb in enumerate(target_limbs):
+        if limb in source_limbs:
+            result[..., position, :] = scaled[..., source_limbs.index(limb), :]
+    return result
+
+
 def _inverse_of_dropped(
     ring: Ring, limbs: tuple[int, ...], target_limbs: tuple[int, ...], device: torch.device
 ) -> Tensor:

@@ -4,7 +4,8 @@ A tensor `[..., components, limbs, N]` stands for the sum of component i times s
 dimensions broadcast. All functions return new tensors of residues in [0, q).
 """
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, product
 
 import torch
 
@@ -64,6 +65,42 @@ def multiply(ring: Ring, limbs: tuple[int, ...], x: Tensor, y: Tensor) -> Tensor
         previous = components.get(i + j)
         components[i + j] = term if previous is None else modular.add(previous, term, q)
     return torch.stack([components[i] for i in sorted(components)], dim=-3)
+
+
+def square(ring: Ring, limbs: tuple[int, ...], x: Tensor) -> Tensor:
+    """Return x x in evaluation form, the same bits as `multiply`: cross terms are taken once."""
+    ring.check(limbs, x)
+    q = ring.moduli(limbs, x.device)
+    components: dict[int, Tensor] = {}
+    for i, j in combinations_with_replacement(range(x.shape[-3]), 2):
+        term = modular.multiply(x[..., i, :, :], x[..., j, :, :], q)
+        if i != j:
+            term = modular.add(term, term, q)
+        previous = components.get(i + j)
+        components[i + j] = term if previous is None else modular.add(previous, term, q)
+    return torch.stack([components[i] for i in sorted(components)], dim=-3)
+
+
+def weighted_sum(
+    ring: Ring, limbs: tuple[int, ...], terms: Sequence[Tensor], weights: Sequence[Tensor]
+) -> Tensor:
+    """Return the sum of terms[i] weights[i] in evaluation form, reduced once.
+
+    Weights have one component. Products lie in (-q, q), so 2^13 of them stay below 2^63. Raises
+    `ValueError` for no terms, another number of weights, or more than 2^13 terms.
+    """
+    if not 0 < len(terms) == len(weights) <= 1 << 13:
+        raise ValueError(
+            f"got {len(terms)} terms and {len(weights)} weights; expected 1 to 8192 of each"
+        )
+    for term, weight in zip(terms, weights, strict=True):
+        ring.check(limbs, term, "term")
+        ring.check(limbs, weight, "weight")
+    q = ring.moduli(limbs, terms[0].device)
+    total = modular.multiply_signed(terms[0], weights[0], q)
+    for term, weight in zip(terms[1:], weights[1:], strict=True):
+        total = total + modular.multiply_signed(term, weight, q)
+    return modular.reduce(total, q)
 
 
 def add_constant(ring: Ring, limbs: tuple[int, ...], x: Tensor, constant: int, form: str) -> Tensor:

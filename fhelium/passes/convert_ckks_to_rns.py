@@ -15,18 +15,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.dialects import ckks
-from fhelium.dialects.ckks_types import (
-    CLIENT_TYPE,
-    PARAMETERS,
-    ParametersAttr,
-    StateType,
-    state_types,
-)
-from fhelium.dialects.core import IMPLEMENTATION, MaterialOp
-from fhelium.passes.ckks_lowerings import lowerings, poly_type
+from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType, state_types
+from fhelium.dialects.core import MaterialOp
+from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
 
@@ -37,16 +32,16 @@ class ConvertCkksToRnsPass(ModulePass):
 
     Needs `ckks.parameters` on the module, and every level, scale, number of components and form
     assigned. Arguments, results and materials keep their ckks type in the attribute `ckks.type`, so
-    that a linked program can still check what it is given. An op that records an implementation is
-    refused: the name belongs to the whole op.
+    that a linked program can still check what it is given. An op that records an implementation
+    stays whole, between casts that cost nothing: the name belongs to the whole op.
     """
 
     name = "convert-ckks-to-rns"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        attribute = op.attributes.get(PARAMETERS)
         if not any(_is_ckks(inner) for inner in op.walk()):
             return
+        attribute = op.attributes.get(PARAMETERS)
         if not isinstance(attribute, ParametersAttr):
             raise PassFailure(
                 op,
@@ -60,13 +55,22 @@ class ConvertCkksToRnsPass(ModulePass):
             GreedyRewritePatternApplier(lowerings(parameters), dce_enabled=False),
             apply_recursively=False,
         ).rewrite_module(op)
+        kept = {
+            inner: [operand.type for operand in inner.operands]
+            for inner in op.walk()
+            if isinstance(inner, tuple(ckks.OPERATIONS))
+        }
         for inner in op.walk():
-            _convert_types(inner, parameters)
-        for inner in op.walk():
+            if inner not in kept:
+                _convert_types(inner, parameters)
+        for inner, operand_types in kept.items():
+            _cast_around(inner, operand_types, parameters)
+        for inner in list(op.walk()):
             if isinstance(inner, UnrealizedConversionCastOp):
-                _drop_identity_cast(inner)
+                _drop_redundant_cast(inner)
         for inner in op.walk():
-            if _is_ckks(inner):
+            whole = inner in kept or isinstance(inner, UnrealizedConversionCastOp)
+            if not whole and _is_ckks(inner):
                 raise PassFailure(
                     inner,
                     f"found {inner.name} on a type that has no residue form, expected ciphertexts, "
@@ -93,12 +97,6 @@ def _is_ckks(operation: Operation) -> bool:
 
 def _check(operation: Operation, parameters: ParametersAttr) -> None:
     """Refuse what can't be lowered, before anything is changed."""
-    if isinstance(operation, tuple(ckks.OPERATIONS)) and IMPLEMENTATION in operation.attributes:
-        raise PassFailure(
-            operation,
-            f"{operation.name} records {IMPLEMENTATION} = {operation.attributes[IMPLEMENTATION]}, "
-            "which lowering would lose: drop the assignment, or leave this pass out",
-        )
     for type in _types(operation):
         for state in state_types(type):
             if missing := state.unassigned():
@@ -162,9 +160,34 @@ def _with_client_types(
     )
 
 
-def _drop_identity_cast(cast: UnrealizedConversionCastOp) -> None:
-    if [value.type for value in cast.inputs] == [value.type for value in cast.outputs]:
-        for output, input in zip(cast.outputs, cast.inputs, strict=True):
-            output.replace_all_uses_with(input)
-        cast.detach()
-        cast.erase()
+def _cast_around(
+    operation: Operation, operand_types: list[Attribute], parameters: Parameters
+) -> None:
+    """Give an op that stays whole operands of its own types, and its users lowered ones."""
+    for index, (operand, wanted) in enumerate(zip(operation.operands, operand_types, strict=True)):
+        if operand.type != wanted:
+            before = cast(operand, wanted)
+            before.location = operation.location
+            Rewriter.insert_op(before, InsertPoint.before(operation))
+            operation.operands[index] = before.results[0]
+    for result in operation.results:
+        converted = _convert(result.type, parameters)
+        if converted != result.type:
+            after = cast(result, converted)
+            after.location = operation.location
+            Rewriter.insert_op(after, InsertPoint.after(operation))
+            result.replace_uses_with_if(after.results[0], lambda use: use.operation is not after)
+
+
+def _drop_redundant_cast(cast: UnrealizedConversionCastOp) -> None:
+    """Drop a cast to the type that its operand has, or had before another cast."""
+    (operand,), (result,) = cast.inputs, cast.outputs
+    source = operand
+    if isinstance(operand.owner, UnrealizedConversionCastOp):
+        source = operand.owner.inputs[0]
+    for value in (operand, source):
+        if value.type == result.type:
+            result.replace_all_uses_with(value)
+            cast.detach()
+            cast.erase()
+            return

@@ -16,7 +16,7 @@ from fhelium.dialects import ckks, rns
 from fhelium.dialects.core import IMPLEMENTATION
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceOp, combine_region
 from fhelium.dialects.locations import replace_located
-from fhelium.dialects.rns_types import PolyType
+from fhelium.dialects.rns.types import PolyType
 from fhelium.passes.failure import PassFailure
 
 

@@ -4,11 +4,11 @@ Passes know nothing of live tensors, so they have the names alone; a test holds 
 the backend's registry.
 """
 
-from fhelium.dialects import distributed, memory, rns
+from fhelium.dialects import ckks, distributed, memory, rns
 
 FAMILIES: dict[str, dict[str, str]] = {
     "torch": {
-        op.name: f"torch-{op.name.replace('.', '-').replace('_', '-')}" for op in rns.OPERATIONS
+        op.name: f"torch-{op.name.replace('.', '-').replace('_', '-')}" for op in (*ckks.OPERATIONS, *rns.OPERATIONS)
     }
     | {
         distributed.RankOp.name: "torch-process-group-query",

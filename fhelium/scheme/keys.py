@@ -12,7 +12,7 @@ from fhelium.kernels.basis import from_integers
 from fhelium.kernels.galois import conjugation_element, galois_element
 from fhelium.kernels.ntt import ntt
 from fhelium.scheme.parameters import Parameters
-from fhelium.scheme.sampling import RandomSource
+from fhelium.scheme.sampling import SEED_BYTES, RandomSource, expand_seed
 
 SwitchingKind = Literal["relinearization", "rotation", "conjugation"]
 SWITCHING_KINDS: tuple[SwitchingKind, ...] = ("relinearization", "rotation", "conjugation")
@@ -65,14 +65,26 @@ class SecretKey:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublicKey:
-    """An encryption of zero, (-a s + e, a): int64 `[2, limbs of Q, N]` in evaluation form."""
+    """An encryption of zero, (-a s + e, a): int64 `[2, limbs of Q, N]` in evaluation form.
+
+    seed: what `uniform_half` makes a from, so that files need not hold it; None when a is no more
+        than data.
+    """
 
     data: torch.Tensor
     parameters: Parameters
+    seed: bytes | None = None
 
     def __post_init__(self) -> None:
         limbs = len(self.parameters.q_primes)
         _check_data(self.data, (2, limbs, self.parameters.ring_degree), "a public key")
+        _check_seed(self.seed)
+
+    @staticmethod
+    def uniform_half(parameters: Parameters, seed: bytes) -> torch.Tensor:
+        """Return the a of `seed`, int64 `[1, limbs of Q, N]`: `expand_seed` for "public_key"."""
+        a = expand_seed(seed, "public_key", parameters.q_primes, parameters.ring_degree)
+        return a.unsqueeze(0)
 
     def __repr__(self) -> str:
         return f"PublicKey(N={self.parameters.ring_degree})"
@@ -87,6 +99,8 @@ class SwitchingKey:
     step: how far a rotation key rotates to the left, not 0 and less than N/2 in size; None for the
         other kinds.
     data: int64 `[digits, 2, limbs of Q and P, N]` in evaluation form.
+    seed: what `uniform_half` makes the a_j from, so that files need not hold them; None when they
+        are no more than data.
 
     Row j is (-a_j s + e_j + g_j s', a_j) with g_j = P modulo the primes of digit j and 0 modulo
     all others (Han and Ki, "Better Bootstrapping for Approximate Homomorphic Encryption", CT-RSA
@@ -97,6 +111,7 @@ class SwitchingKey:
     step: int | None
     data: torch.Tensor
     parameters: Parameters
+    seed: bytes | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in SWITCHING_KINDS:
@@ -109,6 +124,22 @@ class SwitchingKey:
         digits = len(parameters.digit_limbs(parameters.max_level))
         shape = (digits, 2, len(parameters.primes), parameters.ring_degree)
         _check_data(self.data, shape, f"a {self.kind} key")
+        _check_seed(self.seed)
+
+    @staticmethod
+    def uniform_half(
+        parameters: Parameters, kind: SwitchingKind, step: int | None, seed: bytes
+    ) -> torch.Tensor:
+        """Return the a_j of `seed`, int64 `[digits, 1, limbs of Q and P, N]`.
+
+        Row j is `expand_seed` for the purpose "<kind> <step> <j>" or, without a step, "<kind> <j>".
+        """
+        name = kind if step is None else f"{kind} {step}"
+        rows = [
+            expand_seed(seed, f"{name} {digit}", parameters.primes, parameters.ring_degree)
+            for digit in range(len(parameters.digit_limbs(parameters.max_level)))
+        ]
+        return torch.stack(rows).unsqueeze(1)
 
     @property
     def galois_element(self) -> int:
@@ -132,9 +163,32 @@ def generate_secret_key(parameters: Parameters, *, random: RandomSource | None =
 
 def generate_public_key(secret_key: SecretKey, *, random: RandomSource | None = None) -> PublicKey:
     """Return a public key for `secret_key`."""
+    random = random or RandomSource()
     parameters = secret_key.parameters
     limbs = parameters.q_limbs(parameters.max_level)
-    return PublicKey(encrypt_zero(secret_key, limbs, random=random), parameters)
+    seed = random.bytes(SEED_BYTES)
+    a = PublicKey.uniform_half(parameters, seed)
+    return PublicKey(_hide_zero(secret_key, limbs, a, random), parameters, seed)
+
+
+def generate_switching_key(
+    secret_key: SecretKey,
+    kind: SwitchingKind,
+    step: int | None = None,
+    *,
+    random: RandomSource | None = None,
+) -> SwitchingKey:
+    """Return the key of a kind; `step` is for rotations. Raises `ValueError` for unknown kinds."""
+    if kind == "rotation":
+        _check_step(step, secret_key.parameters)
+        return generate_rotation_key(secret_key, step or 0, random=random)
+    if step is not None:
+        raise ValueError(f"a {kind} key has no step, got {step!r}")
+    if kind == "relinearization":
+        return generate_relinearization_key(secret_key, random=random)
+    if kind == "conjugation":
+        return generate_conjugation_key(secret_key, random=random)
+    raise ValueError(f"key kind is {kind!r}; expected one of {list(SWITCHING_KINDS)}")
 
 
 def generate_relinearization_key(
@@ -183,8 +237,15 @@ def encrypt_zero(
     ring = secret_key.parameters.ring
     primes = [ring.primes[limb] for limb in limbs]
     a = random.uniform(primes, (*batch_shape, 1), ring.ring_degree)
-    noise = random.gaussian((*batch_shape, 1, ring.ring_degree))
-    e = ntt(ring, limbs, from_integers(ring, limbs, noise))
+    return _hide_zero(secret_key, limbs, a, random)
+
+
+def _hide_zero(
+    secret_key: SecretKey, limbs: tuple[int, ...], a: torch.Tensor, random: RandomSource
+) -> torch.Tensor:
+    """Return (-a s + e, a) for a given a, `[*batch, 1, limbs, N]`."""
+    ring = secret_key.parameters.ring
+    e = ntt(ring, limbs, from_integers(ring, limbs, random.gaussian((*a.shape[:-2], a.shape[-1]))))
     a_s = pointwise.multiply(ring, limbs, a, secret_key.polynomial(limbs, a.device))
     return torch.cat([pointwise.subtract(ring, limbs, e, a_s), a], dim=-3)
 
@@ -215,16 +276,18 @@ def _switching_key(
     parameters, ring = secret_key.parameters, secret_key.parameters.ring
     limbs = tuple(range(len(parameters.primes)))
     p = prod(parameters.p_primes)
+    seed = random.bytes(SEED_BYTES)
+    a = SwitchingKey.uniform_half(parameters, kind, step, seed)
     rows: list[torch.Tensor] = []
-    for digit in parameters.digit_limbs(parameters.max_level):
+    for j, digit in enumerate(parameters.digit_limbs(parameters.max_level)):
         gadget = ring.constants(
             [p % prime if limb in digit else 0 for limb, prime in enumerate(parameters.primes)],
             source.device,
         )
         shifted = pointwise.multiply(ring, limbs, source, gadget.expand_as(source))
-        zero = encrypt_zero(secret_key, limbs, random=random)
+        zero = _hide_zero(secret_key, limbs, a[j], random)
         rows.append(pointwise.add(ring, limbs, zero, shifted))
-    return SwitchingKey(kind, step, torch.stack(rows), parameters)
+    return SwitchingKey(kind, step, torch.stack(rows), parameters, seed)
 
 
 def _check_step(step: int | None, parameters: Parameters) -> None:
@@ -235,6 +298,11 @@ def _check_step(step: int | None, parameters: Parameters) -> None:
             f"rotation step is {step}; expected 1 to {parameters.slots - 1} places to the left, "
             "or negative for the right"
         )
+
+
+def _check_seed(seed: bytes | None) -> None:
+    if seed is not None and not (isinstance(seed, bytes) and len(seed) == SEED_BYTES):
+        raise ValueError(f"the seed of a key has {SEED_BYTES} bytes, or is None")
 
 
 def _check_data(data: torch.Tensor, shape: tuple[int, ...], name: str) -> None:

@@ -11,7 +11,7 @@ from fhelium.scheme.primes import MAXIMUM_BITS, is_prime, ntt_primes
 from fhelium.scheme.security import check_security, log_modulus, security_statement
 
 if TYPE_CHECKING:
-    from fhelium.dialects.ckks_types import ParametersAttr
+    from fhelium.dialects.ckks.parameters import ParametersAttr
     from fhelium.kernels.ring import Ring
 
 MINIMUM_DEGREE = 1 << 3
@@ -190,7 +190,7 @@ class Parameters:
         """Return these parameters as the `ckks.parameters` of a program."""
         from xdsl.dialects.builtin import ArrayAttr, FloatData, IntAttr, StringAttr
 
-        from fhelium.dialects.ckks_types import ParametersAttr
+        from fhelium.dialects.ckks.parameters import ParametersAttr
 
         def primes(group: tuple[int, ...]) -> ArrayAttr[IntAttr]:
             return ArrayAttr([IntAttr(prime) for prime in group])

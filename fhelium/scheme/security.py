@@ -5,6 +5,9 @@ from math import fsum, log2
 
 SECURITY_BITS = 128
 
+# Standard deviation of the error in keys and fresh encryptions; the table below assumes it.
+ERROR_DEVIATION = 3.19
+
 # log2(QP) by N for a uniform ternary secret, 128 bits against classical attacks: Bossuat et al.,
 # "Security Guidelines for Implementing Homomorphic Encryption" (2024).
 MAXIMUM_LOG_QP = {8192: 214, 16384: 430, 32768: 868, 65536: 1747, 131072: 3523}

@@ -1,6 +1,7 @@
 """The output format of `fhelium-opt`."""
 
 from dataclasses import dataclass
+from io import StringIO
 from typing import IO
 
 from xdsl.context import Context
@@ -28,4 +29,7 @@ class AliasedMLIRTarget(MLIRTarget):
             properties_as_attributes=self.print_properties_as_attributes,
             highlight=self.syntax_highlight,
         )
+        resources = printer.stream = StringIO()
         printer.print_metadata(ctx.loaded_dialects)
+        if resources.getvalue():
+            output.write(resources.getvalue().lstrip("\n") + "\n")

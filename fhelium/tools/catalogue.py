@@ -65,7 +65,8 @@ def _summary(item: object) -> str:
 
 
 def _dialect_description(item: object) -> str:
-    # A dialect is an instance without a docstring; the module that holds its definitions has one.
+    # A dialect is an instance without a docstring; its module, or its package, has one.
     assert isinstance(item, Dialect)
     definition = next(iter([*item.operations, *item.attributes]))
-    return _first_line(sys.modules[definition.__module__].__doc__)
+    module = ".".join(definition.__module__.split(".")[:3])
+    return _first_line(sys.modules[module].__doc__)

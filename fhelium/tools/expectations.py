@@ -52,7 +52,13 @@ def find_expectations(source: SourceText) -> list[Expectation]:
 
     return [
         Expectation(
-            Place(source.name, number, comment_start + match.start() + 1),
+            Place(
+                source.name,
+                number,
+                comment_start + match.start() + 1,
+                source.line(number),
+                len(match.group()),
+            ),
             line_of(match["where"], number),
             match["message"],
         )

@@ -296,14 +296,15 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run `fhelium-opt`; exits with 1 after an error in the input, the options or a file."""
     try:
         FHEliumOptMain(DESCRIPTION, args).run()
+        return
     except ProgramError as error:
-        sys.exit(error.report().removesuffix("\n"))
+        sys.stderr.write(error.report())
     except (SpecError, FileError) as error:
-        sys.exit(f"fhelium-opt: error: {error}")
+        print(f"fhelium-opt: error: {error}", file=sys.stderr)
     except BrokenPipeError:
         # The reader of the output has seen enough; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ from fhelium.backend import (
     ResourceBindings,
     default_pipeline,
 )
-from fhelium.dialects.ckks_types import KeyKind, KeyType, parameters_of
+from fhelium.dialects.ckks.parameters import parameters_of
+from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import GroupType
 from fhelium.frontends.diagnostics import ProgramError, place_of

@@ -235,11 +235,15 @@ def _fold(
     except Exception as error:
         failure = error
     _require_success(name, failure, value.device, group)
-    return total
+    # A combine region may hand back a value from around it, even the payload itself.
+    shared = total.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
+    return total.clone() if shared else total
 
 
-def _combined(name: str, result: tuple[Tensor, ...] | Tensor, payload: Tensor) -> Tensor:
-    combined = result if isinstance(result, Tensor) else result[0]
+def _combined(name: str, result: tuple[Tensor, ...], payload: Tensor) -> Tensor:
+    if len(result) != 1:
+        raise ValueError(f"{name} combined two payloads to {len(result)} values, expected one")
+    (combined,) = result
     if combined.shape != payload.shape or combined.dtype != payload.dtype:
         raise ValueError(
             f"{name} combined two {_layout(payload)} to a {_layout(combined)}, expected the same"

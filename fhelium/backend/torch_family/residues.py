@@ -9,7 +9,6 @@ from xdsl.ir import Operation
 from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.resources import RING_RESOURCE_KIND, BoundResource, ResourceRequirement
 from fhelium.dialects import rns
-from fhelium.dialects.ckks_types import PARAMETERS
 from fhelium.kernels import basis, pointwise
 from fhelium.kernels.automorphism import automorphism
 from fhelium.kernels.key_product import key_product
@@ -19,6 +18,9 @@ from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.keys import SwitchingKey
 
 Tensor = torch.Tensor
+
+RING = "ckks.ring"
+"""The symbol under which implementations ask for the ring."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ def _key_product(call: Call) -> Tensor:
     return key_product(call.ring, call.limbs(), call.inputs, key.data, every_limb)
 
 
+def _weighted_sum(call: Call) -> Tensor:
+    half = len(call.inputs) // 2
+    return pointwise.weighted_sum(call.ring, call.limbs(), call.inputs[:half], call.inputs[half:])
+
+
 def _components(call: Call) -> Tensor:
     return call.inputs[0][..., call.integer("start") : call.integer("stop"), :, :]
 
@@ -79,6 +86,8 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.SubOp: lambda c: pointwise.subtract(c.ring, c.limbs(), *c.inputs),
     rns.NegateOp: lambda c: pointwise.negate(c.ring, c.limbs(), *c.inputs),
     rns.MulOp: lambda c: pointwise.multiply(c.ring, c.limbs(), *c.inputs),
+    rns.SquareOp: lambda c: pointwise.square(c.ring, c.limbs(), *c.inputs),
+    rns.WeightedSumOp: _weighted_sum,
     rns.AddConstantOp: lambda c: pointwise.add_constant(
         c.ring, c.limbs(), c.inputs[0], c.integer("constant"), c.form
     ),
@@ -89,6 +98,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.InttOp: lambda c: intt(c.ring, c.limbs(), c.inputs[0]),
     rns.ProjectOp: lambda c: basis.project(c.inputs[0], c.limbs(), c.result_limbs),
     rns.ModUpOp: lambda c: basis.mod_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
+    rns.ScaleUpOp: lambda c: basis.scale_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
     rns.ModDownOp: lambda c: basis.mod_down(c.ring, c.limbs(), c.result_limbs, *c.inputs),
     rns.ComponentsOp: _components,
     rns.KeyProductOp: _key_product,
@@ -111,7 +121,7 @@ class TorchResidueImplementation:
         self, invocation: OperationInvocation
     ) -> tuple[ResourceRequirement, ...]:
         """Ask for the ring."""
-        return (ResourceRequirement(PARAMETERS, RING_RESOURCE_KIND),)
+        return (ResourceRequirement(RING, RING_RESOURCE_KIND),)
 
     def execute(
         self,

@@ -1,4 +1,7 @@
-"""Identities of the `ckks` dialect, one a class. They hold exactly, on the bits of the payload."""
+"""Identities of the `ckks` dialect, one a class. They hold exactly, on the bits of the payload.
+
+Those that replace an op by another leave it alone when it records how it runs.
+"""
 
 from xdsl.ir import Operation, OpResult
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
@@ -13,6 +16,7 @@ from fhelium.dialects.ckks import (
     ToCoefficientOp,
     ToEvaluationOp,
 )
+from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 
 
@@ -30,6 +34,8 @@ class AddOfNegate(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
+        if has_assignment(op):
+            return
         for x, negated in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             if isinstance(negated, OpResult) and isinstance(inner := negated.op, NegateOp):
                 replace_located(rewriter, op, SubOp(x, inner.input))
@@ -41,7 +47,9 @@ class SubOfNegate(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: SubOp, rewriter: PatternRewriter) -> None:
-        if isinstance(op.rhs, OpResult) and isinstance(inner := op.rhs.op, NegateOp):
+        if has_assignment(op) or not isinstance(op.rhs, OpResult):
+            return
+        if isinstance(inner := op.rhs.op, NegateOp):
             replace_located(rewriter, op, AddOp(op.lhs, inner.input))
 
 
@@ -73,11 +81,14 @@ class ModSwitchToSameLevel(RewritePattern):
 
 
 class ModSwitchOfModSwitch(RewritePattern):
-    """mod_switch(mod_switch(x)) -> mod_switch(x)"""
+    """mod_switch(mod_switch(x)) -> mod_switch(x), once the state between the two is assigned"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ModSwitchOp, rewriter: PatternRewriter) -> None:
-        if isinstance(op.input, OpResult) and isinstance(inner := op.input.op, ModSwitchOp):
+        if has_assignment(op) or not isinstance(op.input, OpResult):
+            return
+        inner = op.input.op
+        if isinstance(inner, ModSwitchOp) and not inner.result.type.unassigned():
             replace_located(rewriter, op, ModSwitchOp(inner.input, op.result.type))
 
 

@@ -1,5 +1,6 @@
 """Types of the `rns` dialect: the basis of a residue polynomial, its components and its form."""
 
+from abc import ABC
 from collections.abc import Iterable, Sequence
 from enum import auto
 from itertools import pairwise
@@ -19,6 +20,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from fhelium.dialects.core import ResourceType
 from fhelium.dialects.fields import count_text, parse_count, parse_fields, print_fields
 
 
@@ -225,6 +227,13 @@ class PolyType(ParametrizedAttribute, TypeAttribute):
                 ("form", self.form_attr, form_text),
             ],
         )
+
+
+class SwitchingKeyType(ResourceType, ABC):
+    """A switching key, whatever the scheme says that it switches from.
+
+    The payload is an int64 tensor `[digits, 2, limbs of Q and P, N]` in evaluation form.
+    """
 
 
 @irdl_attr_definition

@@ -1,8 +1,12 @@
-"""Identities of the `rns` dialect, one a class. They hold exactly, on the bits of the payload."""
+"""Identities of the `rns` dialect, one a class. They hold exactly, on the bits of the payload.
+
+Those that replace an op by another leave it alone when it records how it runs.
+"""
 
 from xdsl.ir import Operation, OpResult
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.rns import (
     AddConstantOp,
@@ -50,7 +54,9 @@ class ProjectOfProject(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ProjectOp, rewriter: PatternRewriter) -> None:
-        if isinstance(op.input, OpResult) and isinstance(inner := op.input.op, ProjectOp):
+        if has_assignment(op) or not isinstance(op.input, OpResult):
+            return
+        if isinstance(inner := op.input.op, ProjectOp):
             replace_located(rewriter, op, ProjectOp(inner.input, op.result.type.basis))
 
 

@@ -1,0 +1,64 @@
+"""The rules of `convert-ckks-to-rns`, one op a class."""
+
+from xdsl.pattern_rewriter import RewritePattern
+
+from fhelium.passes.ckks_lowerings.arithmetic import (
+    LowerAdd,
+    LowerAddPlain,
+    LowerAddScalar,
+    LowerAllReduce,
+    LowerMul,
+    LowerMulInteger,
+    LowerMulPlain,
+    LowerMulScalar,
+    LowerNegate,
+    LowerSquare,
+    LowerSub,
+    LowerSubPlain,
+    LowerWeightedSum,
+)
+from fhelium.passes.ckks_lowerings.key_switching import (
+    LowerConjugate,
+    LowerRelinearize,
+    LowerRotate,
+    LowerRotateMany,
+)
+from fhelium.passes.ckks_lowerings.levels import (
+    LowerModSwitch,
+    LowerRescale,
+    LowerToCoefficient,
+    LowerToEvaluation,
+)
+from fhelium.passes.ckks_lowerings.lowering import Lowering, cast, poly_type
+from fhelium.scheme.parameters import Parameters
+
+
+def lowerings(parameters: Parameters) -> list[RewritePattern]:
+    """Return one rule for each op that `convert-ckks-to-rns` lowers."""
+    rules: list[type[Lowering]] = [
+        LowerAdd,
+        LowerAddPlain,
+        LowerAddScalar,
+        LowerAllReduce,
+        LowerMul,
+        LowerMulInteger,
+        LowerMulPlain,
+        LowerMulScalar,
+        LowerNegate,
+        LowerSquare,
+        LowerSub,
+        LowerSubPlain,
+        LowerWeightedSum,
+        LowerModSwitch,
+        LowerRescale,
+        LowerToCoefficient,
+        LowerToEvaluation,
+        LowerConjugate,
+        LowerRelinearize,
+        LowerRotate,
+        LowerRotateMany,
+    ]
+    return [rule(parameters) for rule in rules]
+
+
+__all__ = ["cast", "lowerings", "poly_type"]
