@@ -31,9 +31,10 @@ def parse_fields(
     def parse_field() -> None:
         position = parser.pos
         name = parser.parse_optional_identifier()
-        if name is None or name not in fields:
-            shown = "something else" if name is None else f"'{name}'"
-            parser.raise_error(f"found {shown}, expected one of the fields {choices}", position)
+        if name is None:
+            parser.raise_error(f"Expected one of the fields {choices}", position)
+        if name not in fields:
+            parser.raise_error(f"found '{name}', expected one of the fields {choices}", position)
         if name in found:
             parser.raise_error(f"field '{name}' is given twice: keep one of them", position)
         parser.parse_punctuation("=")

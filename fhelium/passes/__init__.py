@@ -27,8 +27,26 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
         return FheliumAssignImplementationsPass
 
+    def get_rns_fuse_divisions() -> type[ModulePass]:
+        from fhelium.passes.rns_fuse_divisions import RnsFuseDivisionsPass
+
+        return RnsFuseDivisionsPass
+
+    def get_rns_hoist_decompositions() -> type[ModulePass]:
+        from fhelium.passes.rns_hoist_decompositions import RnsHoistDecompositionsPass
+
+        return RnsHoistDecompositionsPass
+
+    def get_rns_merge_transforms() -> type[ModulePass]:
+        from fhelium.passes.rns_merge_transforms import RnsMergeTransformsPass
+
+        return RnsMergeTransformsPass
+
     return {
         "convert-ckks-to-rns": get_convert_ckks_to_rns,
         "dist-lower-ciphertext-all-reduce": get_dist_lower_ciphertext_all_reduce,
         "fhelium-assign-implementations": get_fhelium_assign_implementations,
+        "rns-fuse-divisions": get_rns_fuse_divisions,
+        "rns-hoist-decompositions": get_rns_hoist_decompositions,
+        "rns-merge-transforms": get_rns_merge_transforms,
     }

@@ -1,16 +1,175 @@
-"""A sequence of passes that prints as its own text."""
+"""Pass pipelines: from text such as `cse,convert-ckks-to-rns{option=1}` to passes that ran."""
 
-from collections.abc import Callable
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, TypeVar, get_type_hints
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
+from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline, parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.hints import isa, type_repr
 
-from fhelium.frontends.pipeline import apply_pass, passes_from_text
+from fhelium.frontends.diagnostics import (
+    Fault,
+    ProgramError,
+    Sources,
+    nearest,
+    one_line,
+    place_of,
+)
 from fhelium.frontends.program import Program, program_context
+from fhelium.frontends.verification import verification_faults
 from fhelium.passes import get_all_passes
+
+_Item = TypeVar("_Item", bound=ArgSpecConvertible)
+
+
+class SpecError(Exception):
+    """A pipeline, pass, target or frontend that is misspelled, in one line."""
+
+
+def passes_from_text(
+    text: str, available: Mapping[str, Callable[[], type[ModulePass]]]
+) -> tuple[ModulePass, ...]:
+    """Return the passes that a pipeline text names. Raises `SpecError`."""
+    try:
+        specs = tuple(parse_pipeline(text))
+    except ArgSpecParseError as error:
+        raise SpecError(f"in the pass pipeline {text!r}: {_syntax_message(error)}") from None
+    return tuple(instantiate("pass", spec, available) for spec in specs)
+
+
+def spec_from_text(kind: str, text: str) -> ArgSpec:
+    """Return the name and options in `name{option=value}`. Raises `SpecError`."""
+    try:
+        return parse_spec(text)
+    except ArgSpecParseError as error:
+        raise SpecError(f"in the {kind} {text!r}: {_syntax_message(error)}") from None
+
+
+def _syntax_message(error: ArgSpecParseError) -> str:
+    # The exception keeps only its text: a title, "pass-pipeline:1:<column>", an excerpt, a message.
+    lines = str(error).strip().splitlines()
+    column = re.search(r":(\d+)$", lines[1]) if len(lines) > 1 else None
+    where = "" if column is None else f"at column {column.group(1)} "
+    message = lines[-1].strip().removesuffix(" here")
+    return where + message[0].lower() + message[1:]
+
+
+def check_known(kind: str, name: str, available: Mapping[str, object]) -> None:
+    """Raise a `SpecError` with the nearest known name unless `name` is available."""
+    if name not in available:
+        raise SpecError(f"unknown {kind} '{name}'{_nearest_hint(name, available)}")
+
+
+def _nearest_hint(name: str, known: Mapping[str, object]) -> str:
+    similar = nearest(name, known)
+    return "; see --help for those there are" if similar is None else f": did you mean '{similar}'?"
+
+
+def instantiate(
+    kind: str, spec: ArgSpec, available: Mapping[str, Callable[[], type[_Item]]]
+) -> _Item:
+    """Make the pass, target or frontend that `spec` names. Raises `SpecError`."""
+    check_known(kind, spec.name, available)
+    try:
+        item = available[spec.name]()
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            f"{kind} '{spec.name}' needs the Python module '{error.name}': install it"
+        ) from None
+    _check_options(kind, spec, item)
+    try:
+        return item.from_spec(spec)
+    except (ValueError, DiagnosticException) as error:
+        raise SpecError(f"{kind} '{spec.name}': {one_line(error)}") from None
+
+
+def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> None:
+    hints: dict[str, Any] = get_type_hints(item)
+    options = {
+        each.name: hints[each.name]
+        for each in dataclasses.fields(item)
+        if each.init and each.name != "name"
+    }
+    owner = f"{kind} '{spec.name}'"
+    given = spec.normalize_parameter_names().parameters
+    for name, value in given.items():
+        if name not in options:
+            shown = {option.replace("_", "-"): None for option in options}
+            if not shown:
+                raise SpecError(f"{owner} has no options, found '{name}'")
+            similar = nearest(name.replace("_", "-"), shown)
+            hint = f"did you mean '{similar}'?" if similar else f"it has {', '.join(shown)}"
+            raise SpecError(f"{owner} has no option '{name.replace('_', '-')}': {hint}")
+        expected = options[name]
+        if not value and isa(None, expected):
+            continue
+        if not (isa(value, expected) or (len(value) == 1 and isa(value[0], expected))):
+            found = ",".join(map(repr, value)) or "no value"
+            raise SpecError(
+                f"option '{name.replace('_', '-')}' of {owner}: found {found}, expected "
+                f"{type_repr(expected)}"
+            )
+    missing = [
+        name.replace("_", "-")
+        for name in options
+        if name in item.required_fields() and name not in given
+    ]
+    if missing:
+        raise SpecError(
+            f"{owner} needs the option '{missing[0]}': write {spec.name}{{{missing[0]}=...}}"
+        )
+
+
+def apply_pass(
+    ctx: Context,
+    module: ModuleOp,
+    module_pass: ModulePass,
+    sources: Sources | None = None,
+    *,
+    verify: bool = True,
+) -> None:
+    """Run one pass on `module` in place, then verify the result.
+
+    What a pass raises on purpose (a diagnostic exception or a ValueError) becomes a
+    `ProgramError` that names the pass, placed at the `operation` of the exception if it has one.
+    """
+    sources = sources or {}
+    name = module_pass.name
+    try:
+        module_pass.apply(ctx, module)
+    except ProgramError as error:
+        raise ProgramError(fault.prefixed(f"pass {name}: ") for fault in error.faults) from error
+    except (DiagnosticException, ParseError, ValueError) as error:
+        raise ProgramError([failure_fault(f"pass {name}", error, module, sources)]) from error
+    if not verify:
+        return
+    faults = verification_faults(module, sources, show_operations=True)
+    if faults:
+        raise ProgramError(
+            fault.prefixed(f"pass {name} left an invalid program: ") for fault in faults
+        )
+
+
+def failure_fault(who: str, error: Exception, module: ModuleOp, sources: Sources) -> Fault:
+    """Return what `who` said in an exception, at the operation that the exception carries."""
+    operation = getattr(error, "operation", None)
+    message = getattr(error, "message", None)
+    if isinstance(error, ParseError):
+        message = error.msg
+    if not isinstance(message, str):
+        message = str(error)
+    if not isinstance(operation, Operation):
+        operation = module
+    return Fault(f"{who}: {one_line(message)}", place_of(operation, sources))
 
 
 def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
@@ -28,7 +187,7 @@ class Pipeline:
     def parse(text: str) -> "Pipeline":
         """Return the pipeline of a text such as `cse,convert-ckks-to-rns`.
 
-        Raises `SpecError` (a `ValueError`) for unknown passes and options.
+        Raises `SpecError` for unknown passes and options.
         """
         return Pipeline(passes_from_text(text, available_passes()))
 
@@ -48,4 +207,7 @@ class Pipeline:
 @cache
 def default_pipeline() -> Pipeline:
     """Return what a program is lowered by unless the caller says otherwise."""
-    return Pipeline.parse("canonicalize,cse,convert-ckks-to-rns,canonicalize,cse,dce")
+    return Pipeline.parse(
+        "canonicalize,cse,convert-ckks-to-rns,cse,rns-hoist-decompositions,rns-fuse-divisions,"
+        "rns-merge-transforms,canonicalize,cse,dce"
+    )

@@ -2,15 +2,20 @@
 
 The metadata of a file holds a JSON header, its SHA-256, and nothing else:
 
-    {"version": 1,
+    {"version": 2,
      "parameters": {"ring_degree": ..., "moduli": [[...]], "special": [...], "digits": ...,
                     "scale": "0x1...", "secret": "ternary", "insecure": false} or null,
      "digest": the digest of those parameters, or null,
      "entries": {name: {"kind": ..., "dtype": ..., "shape": ..., "sha256": of the tensor's bytes,
-                        and level, scale, form or step where the kind has them}}}
+                        and level, scale, form or step where the kind has them,
+                        and seed and uniform_sha256 where a key is compressed}}}
 
 Kinds are ciphertext, plaintext, public_key, relinearization, rotation, conjugation, tensor and, in
 a file of its own, secret_key. Floats are hexadecimal, so that they come back exactly.
+
+A public or switching key that remembers its seed is half as large: its tensor holds the components
+of index 0 alone, `seed` is 64 hexadecimal digits, and `uniform_sha256` is the hash of the bytes of
+the others, which `uniform_half` of the key makes from the seed again. Version 1 had no seeds.
 
 A file is untrusted: nothing is unpickled, and every number is checked before it is used. The hashes
 detect truncation and accidents; they are no signature, and whoever can write the file can forge it.
@@ -33,7 +38,7 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SWITCHING_KINDS, PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
-VERSION = 1
+VERSION = 2
 
 Storable = Ciphertext | Plaintext | SwitchingKey | PublicKey | torch.Tensor
 PathLike = str | os.PathLike[str]
@@ -142,10 +147,8 @@ def _describe(name: str, value: object) -> tuple[dict[str, Any], torch.Tensor]:
         kind = "ciphertext" if isinstance(value, Ciphertext) else "plaintext"
         state = {"level": value.level, "scale": float(value.scale).hex(), "form": value.form}
         fields, data = {"kind": kind, **state}, value.data
-    elif isinstance(value, PublicKey):
-        fields, data = {"kind": "public_key"}, value.data
-    elif isinstance(value, SwitchingKey):
-        fields, data = {"kind": value.kind, "step": value.step}, value.data
+    elif isinstance(value, PublicKey | SwitchingKey):
+        fields, data = _describe_key(name, value)
     else:
         raise TypeError(
             f"entry {name!r} is a {type(value).__name__}; expected a Ciphertext, Plaintext, "
@@ -153,6 +156,28 @@ def _describe(name: str, value: object) -> tuple[dict[str, Any], torch.Tensor]:
         )
     data = data.detach().cpu().contiguous()
     return {**fields, **_layout(data)}, data
+
+
+def _describe_key(name: str, key: PublicKey | SwitchingKey) -> tuple[dict[str, Any], torch.Tensor]:
+    if isinstance(key, PublicKey):
+        fields: dict[str, Any] = {"kind": "public_key"}
+    else:
+        fields = {"kind": key.kind, "step": key.step}
+    if key.seed is None:
+        return fields, key.data
+    uniform = _uniform_half(fields, key.parameters, key.seed)
+    if not torch.equal(uniform, key.data[..., 1:, :, :].cpu()):
+        raise ValueError(
+            f"entry {name!r} does not hold what its seed gives; make the key with seed=None"
+        )
+    fields |= {"seed": key.seed.hex(), "uniform_sha256": _layout(uniform)["sha256"]}
+    return fields, key.data[..., :1, :, :]
+
+
+def _uniform_half(entry: dict[str, Any], parameters: Parameters, seed: bytes) -> torch.Tensor:
+    if entry["kind"] == "public_key":
+        return PublicKey.uniform_half(parameters, seed)
+    return SwitchingKey.uniform_half(parameters, entry["kind"], entry["step"], seed)
 
 
 def _rebuild(entry: dict[str, Any], data: torch.Tensor, parameters: Parameters | None) -> Storable:
@@ -166,15 +191,40 @@ def _rebuild(entry: dict[str, Any], data: torch.Tensor, parameters: Parameters |
         scale = float.fromhex(entry["scale"])
         value = build(data, parameters, _integer(entry, "level"), scale, entry["form"])
         _check_residues(data, parameters, value.limbs)
-    elif kind == "public_key":
-        value = PublicKey(data, parameters)
-        _check_residues(data, parameters, parameters.q_limbs(parameters.max_level))
-    elif kind in SWITCHING_KINDS:
-        value = SwitchingKey(kind, entry["step"], data, parameters)
-        _check_residues(data, parameters, tuple(range(len(parameters.primes))))
+    elif kind in ("public_key", *SWITCHING_KINDS):
+        value = _rebuild_key(entry, data, parameters)
     else:
         raise ValueError(f"unknown kind {kind!r}; this version knows no such object")
     return value
+
+
+def _rebuild_key(
+    entry: dict[str, Any], data: torch.Tensor, parameters: Parameters
+) -> PublicKey | SwitchingKey:
+    seed = None
+    if "seed" in entry:
+        seed = bytes.fromhex(entry["seed"])
+        # Before anything is made from the seed, so that memory stays in proportion to the file.
+        if tuple(data.shape) != (shape := _compressed_shape(entry, parameters)):
+            raise ValueError(f"the compressed key has shape {list(data.shape)}, not {list(shape)}")
+        uniform = _uniform_half(entry, parameters, seed)
+        if _layout(uniform)["sha256"] != entry["uniform_sha256"]:
+            raise ValueError("its seed gives another key than the one that was saved")
+        data = torch.cat([data, uniform], dim=-3)
+    if entry["kind"] == "public_key":
+        key, limbs = PublicKey(data, parameters, seed), parameters.q_limbs(parameters.max_level)
+    else:
+        key = SwitchingKey(entry["kind"], entry["step"], data, parameters, seed)
+        limbs = tuple(range(len(parameters.primes)))
+    _check_residues(data, parameters, limbs)
+    return key
+
+
+def _compressed_shape(entry: dict[str, Any], parameters: Parameters) -> tuple[int, ...]:
+    if entry["kind"] == "public_key":
+        return (1, len(parameters.q_primes), parameters.ring_degree)
+    digits = len(parameters.digit_limbs(parameters.max_level))
+    return (digits, 1, len(parameters.primes), parameters.ring_degree)
 
 
 def _integer(entry: dict[str, Any], field: str) -> int:
@@ -332,7 +382,8 @@ def _parse_header(path: Path, metadata: Mapping[str, str] | None) -> _Header:
         raise FileFormatError(f"{path}: its header is not the JSON that fhelium writes") from error
     if version != VERSION:
         raise FileFormatError(
-            f"{path}: has format version {version!r}; this fhelium reads version {VERSION}"
+            f"{path}: has format version {version!r}; this fhelium reads version {VERSION}: "
+            "write the file anew, or read it with the fhelium that wrote it"
         )
     checksum = hashlib.sha256(text.encode()).hexdigest()
     if (metadata or {}).get("fhelium.sha256") != checksum:

@@ -28,7 +28,8 @@ from fhelium.frontends.diagnostics import (
     SourceText,
 )
 from fhelium.frontends.mlir import LocatingMLIRFrontend, parse_error_fault
-from fhelium.frontends.pipeline import (
+from fhelium.frontends.verification import verification_faults
+from fhelium.passes.pipeline import (
     SpecError,
     apply_pass,
     check_known,
@@ -37,7 +38,6 @@ from fhelium.frontends.pipeline import (
     passes_from_text,
     spec_from_text,
 )
-from fhelium.frontends.verification import verification_faults
 from fhelium.tools.aliased_mlir import AliasedMLIRTarget
 from fhelium.tools.expectations import find_expectations, mismatches
 from fhelium.tools.files import FileError, read_input, write_output

@@ -36,7 +36,7 @@ from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import GroupType
 from fhelium.frontends.diagnostics import ProgramError, place_of
-from fhelium.frontends.pipeline import SpecError
+from fhelium.passes.pipeline import SpecError
 from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey

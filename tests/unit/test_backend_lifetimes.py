@@ -193,10 +193,10 @@ CASES: dict[str, tuple[str, str, str]] = {
         "a: b:a c:ab d:abc e:bcd f:bce d:bcf e:bcd f:bce d:bcf e:bcd f:bce g:cf h:cg",
         "gh",
     ),
-    "swap": (SWAP, "a: b:a c:ab c:ac d:cc", "d"),
+    "swap": (SWAP, "a: b:a c:ab c:ac d:c", "d"),
     "nested": (NESTED, "a: b:a c:ab c:bc d:c b:d c:bd c:bc d:c", "d"),
     "branch": (BRANCH, "a: b:a c:ab d:abc e:abd f:e g:f", "g"),
-    "call": (CALL, "a: b:a c:ab d:ac e:cd f:de", "f"),
+    "call": (CALL, "a: b:a c:ab d:ac e:cd f:d", "f"),
     "combine": (COMBINE, "a: b:a c:ab d:abc e:abd f:e g:f", "g"),
 }
 

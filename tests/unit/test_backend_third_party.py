@@ -17,10 +17,12 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
     opt_prop_def,
+    traits_def,
     var_operand_def,
     var_region_def,
     var_result_def,
 )
+from xdsl.traits import Pure
 
 from fhelium.backend import (
     DEFAULT_OPERATION_SPECS,
@@ -50,7 +52,7 @@ Resources = tuple[BoundResource, ...]
 
 @irdl_op_definition
 class ProbeOp(IRDLOperation):
-    """An op of a third party: any operands, results and regions."""
+    """A pure op of a third party: any operands, results and regions."""
 
     name = "probe.op"
 
@@ -59,6 +61,7 @@ class ProbeOp(IRDLOperation):
     bodies = var_region_def()
     label = opt_prop_def(StringAttr)
 
+    traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
 
 
@@ -103,7 +106,7 @@ class Probe:
         return self.function(invocation, inputs, in_place)
 
 
-SPECS = DEFAULT_OPERATION_SPECS.with_specs([OperationSpec("probe.op", ProbeOp, "opaque")])
+SPECS = DEFAULT_OPERATION_SPECS.with_specs([OperationSpec("probe.op", ProbeOp, "rng-write")])
 GROUP = BoundResource("world", "process-group", object.__new__(ProcessGroupExecutionResource))
 """A group that nothing in one process talks to."""
 
@@ -162,7 +165,7 @@ def test_in_place_reaches_the_implementation() -> None:
     operations = executable.manifest["operations"]
     assert isinstance(operations, list)
     assert [entry["in_place"] for entry in operations] == [False, False, True]
-    assert {entry["effect"] for entry in operations} == {"opaque"}
+    assert {entry["effect"] for entry in operations} == {"rng-write"}
 
 
 def test_in_place_is_refused_where_the_implementation_does_not_support_it() -> None:

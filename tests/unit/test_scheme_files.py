@@ -5,6 +5,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +226,8 @@ def test_truncated_and_foreign_files(tmp_path: Path) -> None:
 def test_a_changed_byte_anywhere_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "x"
     plaintext = encode([1.0], SMALL)
-    save(path, {"x": plaintext, "labels": torch.arange(4)})
+    key = generate_conjugation_key(SECRET)
+    save(path, {"x": plaintext, "key": key, "labels": torch.arange(4)})
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
     refused = 0
@@ -242,6 +244,9 @@ def test_a_changed_byte_anywhere_is_noticed(tmp_path: Path) -> None:
         x, labels = loaded["x"], loaded["labels"]
         assert isinstance(x, Plaintext)
         assert torch.equal(x.data, plaintext.data)
+        again = loaded["key"]
+        assert isinstance(again, SwitchingKey)
+        assert torch.equal(again.data, key.data)
         assert isinstance(labels, torch.Tensor)
         assert torch.equal(labels, torch.arange(4))
     assert refused > 130
@@ -298,7 +303,9 @@ def _replace(data: torch.Tensor) -> Callable[..., None]:
 
 
 FORGED = [
-    (_set("version", value=2), "format version 2; this fhelium reads version 1"),
+    (_set("version", value=3), "format version 3; this fhelium reads version 2: write the file an"),
+    (_set("version", value=1), "format version 1; this fhelium reads version 2"),
+    (_set("version", value="2"), "format version '2'; this fhelium reads version 2"),
     (_drop("version"), "its header is not the JSON that fhelium writes"),
     (_set("entries", value=[]), "its header lacks entries or parameters"),
     (_set("digest", value=7), "its header lacks entries or parameters"),
@@ -359,23 +366,82 @@ def test_forged_parameters(tmp_path: Path, change: Callable[..., None], message:
         load(path)
 
 
-@pytest.mark.parametrize("name", ["public", "relinearization", "rotation"])
+COMPRESSED = pytest.mark.parametrize("name", ["public", "relinearization", "rotation"])
+
+
+@COMPRESSED
 def test_forged_keys(tmp_path: Path, name: str) -> None:
     path, key = tmp_path / "x", _everything()[name]
     assert isinstance(key, PublicKey | SwitchingKey)
+    for kept in (key, replace(key, seed=None)):
+        save(path, {"x": kept})
+        _forge(path, _poke((0,) * key.data.ndim, 1 << 60))
+        with pytest.raises(FileFormatError, match="entry 'x': limb 0 has residues"):
+            load(path, SMALL)
+        save(path, {"x": kept})
+        _forge(path, _replace(key.data[:1, ..., :1].contiguous()))
+        message = "the data of a" if kept.seed is None else "the compressed key has shape"
+        with pytest.raises(FileFormatError, match=f"entry 'x': {message}"):
+            load(path, SMALL)
+        if name == "rotation":
+            save(path, {"x": kept})
+            _forge(path, _set("entries", "x", "step", value=8))
+            message = "rotation step is 8" if kept.seed is None else "its seed gives another key"
+            with pytest.raises(FileFormatError, match=f"entry 'x': {message}"):
+                load(path, SMALL)
+
+
+@COMPRESSED
+def test_forged_seeds(tmp_path: Path, name: str) -> None:
+    path, key = tmp_path / "x", _everything()[name]
+    for field, value, message in (
+        ("seed", "00" * 32, "its seed gives another key than the one that was saved"),
+        ("seed", "00" * 31, "a seed has 32 bytes, got 31"),
+        ("seed", "secret", "non-hexadecimal number"),
+        ("seed", 7, "fromhex"),
+        ("uniform_sha256", None, "its seed gives another key than the one that was saved"),
+    ):
+        save(path, {"x": key})
+        _forge(path, _set("entries", "x", field, value=value))
+        with pytest.raises(FileFormatError, match=f"entry 'x': .*{message}"):
+            load(path, SMALL)
     save(path, {"x": key})
-    _forge(path, _poke((0,) * key.data.ndim, 1 << 60))
-    with pytest.raises(FileFormatError, match="entry 'x': limb 0 has residues"):
+    _forge(path, _drop("entries", "x", "uniform_sha256"))
+    with pytest.raises(FileFormatError, match="entry 'x' lacks the field 'uniform_sha256'"):
         load(path, SMALL)
     save(path, {"x": key})
-    _forge(path, _replace(key.data[:1].clone()))
+    _forge(path, _drop("entries", "x", "seed"))
     with pytest.raises(FileFormatError, match="entry 'x': the data of a"):
         load(path, SMALL)
-    if name == "rotation":
-        save(path, {"x": key})
-        _forge(path, _set("entries", "x", "step", value=8))
-        with pytest.raises(FileFormatError, match="entry 'x': rotation step is 8"):
-            load(path, SMALL)
+
+
+@COMPRESSED
+def test_keys_with_a_seed_are_half_as_large(tmp_path: Path, name: str) -> None:
+    secret = generate_secret_key(SECURE)
+    key = {
+        "public": lambda: generate_public_key(secret),
+        "relinearization": lambda: generate_relinearization_key(secret),
+        "rotation": lambda: generate_rotation_key(secret, 1),
+    }[name]()
+    save(tmp_path / "half", {"x": key})
+    save(tmp_path / "whole", {"x": replace(key, seed=None)})
+    half, whole = (os.stat(tmp_path / each).st_size for each in ("half", "whole"))
+    assert half / whole == pytest.approx(0.5, abs=0.005)
+    compressed, plain = (load(tmp_path / each)["x"] for each in ("half", "whole"))
+    assert isinstance(compressed, PublicKey | SwitchingKey)
+    assert isinstance(plain, PublicKey | SwitchingKey)
+    assert torch.equal(compressed.data, key.data)
+    assert torch.equal(plain.data, key.data)
+    assert compressed.seed == key.seed
+    assert plain.seed is None
+
+
+def test_a_seed_that_is_not_the_keys_is_not_saved(tmp_path: Path) -> None:
+    for key in (PUBLIC, generate_rotation_key(SECRET, 1)):
+        for other in (replace(key, seed=bytes(32)), replace(key, data=torch.zeros_like(key.data))):
+            with pytest.raises(ValueError, match="entry 'x' does not hold what its seed gives"):
+                save(tmp_path / "x", {"x": other})
+    assert os.listdir(tmp_path) == []
 
 
 def test_forged_secret_keys(tmp_path: Path) -> None:

@@ -16,11 +16,13 @@ from fhelium.scheme.keys import (
     PublicKey,
     SecretKey,
     SwitchingKey,
+    SwitchingKind,
     generate_conjugation_key,
     generate_public_key,
     generate_relinearization_key,
     generate_rotation_key,
     generate_secret_key,
+    generate_switching_key,
 )
 from fhelium.scheme.parameters import Parameters
 
@@ -106,6 +108,63 @@ def test_switching_keys_hide_the_gadget_times_the_source(kind: str) -> None:
             ).squeeze(-2)
         _assert_noise(pointwise.subtract(RING, ALL, phase, scaled), ALL)
     assert len({tuple(row[1].flatten().tolist()) for row in key.data}) == len(digits)
+
+
+def test_uniform_halves_come_from_the_seed() -> None:
+    public = generate_public_key(SECRET)
+    keys = [
+        generate_relinearization_key(SECRET),
+        generate_rotation_key(SECRET, 1),
+        generate_rotation_key(SECRET, 1),
+        generate_conjugation_key(SECRET),
+    ]
+    seeds = [key.seed for key in (public, *keys)]
+    assert None not in seeds
+    assert len(set(seeds)) == 5
+    assert torch.equal(PublicKey.uniform_half(PARAMETERS, public.seed or b""), public.data[1:])
+    for key in keys:
+        uniform = SwitchingKey.uniform_half(PARAMETERS, key.kind, key.step, key.seed or b"")
+        assert torch.equal(uniform, key.data[:, 1:])
+    # One seed gives unrelated halves for each kind, step and digit.
+    names: list[tuple[SwitchingKind, int | None]] = [
+        ("relinearization", None),
+        ("conjugation", None),
+        ("rotation", 1),
+        ("rotation", -1),
+        ("rotation", 11),
+    ]
+    halves = [SwitchingKey.uniform_half(PARAMETERS, *name, bytes(32)) for name in names]
+    rows = [row[0, 0] for half in halves for row in half]
+    rows.append(PublicKey.uniform_half(PARAMETERS, bytes(32))[0, 0])
+    for i, row in enumerate(rows):
+        for other in rows[:i]:
+            # Two uniform residues near 2^50 collide with probability 2^-50 each.
+            assert not (row == other).any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [("relinearization", None), ("rotation", 3), ("conjugation", None)]
+)
+def test_a_key_of_any_kind(kind: SwitchingKind, step: int | None) -> None:
+    key = generate_switching_key(SECRET, kind, step)
+    assert (key.kind, key.step) == (kind, step)
+
+
+def test_keys_of_unknown_kinds() -> None:
+    with pytest.raises(ValueError, match="key kind is 'public'; expected one of"):
+        generate_switching_key(SECRET, "public")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="a conjugation key has no step, got 1"):
+        generate_switching_key(SECRET, "conjugation", 1)
+    with pytest.raises(TypeError, match="a rotation step is an int, got None"):
+        generate_switching_key(SECRET, "rotation")
+
+
+def test_malformed_seeds() -> None:
+    for seed in (b"short", "0" * 32):
+        with pytest.raises(ValueError, match="the seed of a key has 32 bytes, or is None"):
+            SwitchingKey("conjugation", None, DATA, PARAMETERS, seed)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ValueError, match="the seed of a key has 32 bytes, or is None"):
+            PublicKey(DATA[0, :, :5], PARAMETERS, seed)  # pyright: ignore[reportArgumentType]
 
 
 def test_galois_elements_and_repr() -> None:

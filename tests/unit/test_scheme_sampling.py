@@ -3,14 +3,18 @@
 The statistics use fixed seeds, so that a run never fails by chance.
 """
 
-from math import exp, sqrt
+import hashlib
+from math import exp, pi, sqrt
 
 import numpy as np
 import pytest
 import torch
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 from fhelium.scheme.primes import ntt_primes
-from fhelium.scheme.sampling import RandomSource
+from fhelium.scheme.sampling import RandomSource, expand_seed
 
 COUNT = 1 << 18
 
@@ -65,6 +69,65 @@ def test_gaussian_has_the_stated_distribution() -> None:
     assert abs(float(values.double().mean())) < 5 * 3.19 / sqrt(COUNT)
     assert float(values.double().std()) == pytest.approx(3.19, rel=0.01)
     assert int(values.abs().max()) < 9.5 * 3.19
+
+
+@pytest.mark.parametrize("deviation", [0.1, 3.19, 10.0, 1000.5, 2.0**45, 2.0**85, 2.0**130])
+def test_wide_gaussian_has_the_stated_distribution(deviation: float) -> None:
+    count = 1 << 15
+    digits = _source(3).wide_gaussian((2, count // 2), deviation)
+    assert digits.dtype == torch.int64
+    assert digits.shape[1:] == (2, count // 2)
+    assert int(digits.abs().max()) < 1 << 46
+    values = sum(digit.double() * 2.0 ** (40 * k) for k, digit in enumerate(digits))
+    assert isinstance(values, torch.Tensor)
+    # It promises at least the deviation, and less than 6.38 more.
+    allowed = (deviation / 3.19 + 2) / (deviation / 3.19)
+    scaled = values.flatten() / deviation
+    assert 1 - 5 / sqrt(2 * count) < float(scaled.std()) < allowed * (1 + 5 / sqrt(2 * count))
+    assert abs(float(scaled.mean())) < 5 * allowed / sqrt(count)
+    normal = scaled / scaled.std()
+    assert float((normal**4).mean()) == pytest.approx(3, abs=5 * sqrt(96 / count))
+    hits = int((normal.abs() < 0.6745).sum()) if deviation > 1000 else count // 2
+    assert abs(hits - count / 2) < 5 * sqrt(count / 4)
+
+
+def test_wide_gaussian_reaches_every_integer() -> None:
+    values = _source(4).wide_gaussian((COUNT,), 40.0)[0]
+    deviation = float(values.double().std())
+    for remainder in range(8):
+        _assert_frequency(int((values % 8 == remainder).sum()), 1 / 8)
+    for k in (0, 17, -60):
+        probability = exp(-(k**2) / (2 * deviation**2)) / (deviation * sqrt(2 * pi))
+        _assert_frequency(int((values == k).sum()), probability)
+
+
+@pytest.mark.parametrize("deviation", [0.0, -1.0, float("inf"), float("nan")])
+def test_wide_gaussian_refuses(deviation: float) -> None:
+    with pytest.raises(ValueError, match=f"deviation is {deviation}; expected a finite positive"):
+        _source().wide_gaussian((1,), deviation)
+
+
+def test_expanded_seeds_follow_the_documented_format() -> None:
+    seed, degree = bytes(range(32)), 64
+    # 2^63 and more leave much of the 64-bit range to reject.
+    primes = (17, *ntt_primes(50, 64, 1), (1 << 63) - 25)
+    found = expand_seed(seed, "rotation 3 0", primes, degree)
+    assert found.shape == (3, degree)
+    for limb, prime in zip(found.tolist(), primes, strict=True):
+        domain = b"fhelium.uniform.1" + bytes(1) + seed + prime.to_bytes(8, "little")
+        key = hashlib.sha256(domain + b"rotation 3 0").digest()
+        blocks = b"".join(counter.to_bytes(16, "big") for counter in range(4 * degree))
+        stream = Cipher(AES(key), ECB()).encryptor().update(blocks)
+        words = [int.from_bytes(stream[i : i + 8], "little") for i in range(0, len(stream), 8)]
+        accepted = [word % prime for word in words if word < (1 << 64) // prime * prime]
+        assert limb == accepted[:degree]
+
+
+def test_expanded_seeds_never_change() -> None:
+    found = expand_seed(b"s" * 32, "relinearization 0", (17, 97), 8)
+    assert found.tolist() == [[16, 4, 16, 6, 1, 12, 12, 2], [42, 19, 57, 84, 90, 62, 39, 76]]
+    with pytest.raises(ValueError, match="a seed has 32 bytes, got 5"):
+        expand_seed(b"short", "relinearization 0", (17,), 8)
 
 
 def test_zero_counts() -> None:

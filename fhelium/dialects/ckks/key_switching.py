@@ -120,9 +120,7 @@ class RotateManyOp(CiphertextOp):
         "$input `by` $steps `with` $keys attr-dict `:` functional-type(operands, results)"
     )
 
-    def __init__(
-        self, input: SSAValue | Operation, steps: Sequence[int], keys: Sequence[SSAValue]
-    ):
+    def __init__(self, input: SSAValue | Operation, steps: Sequence[int], keys: Sequence[SSAValue]):
         super().__init__(
             operands=[input, keys],
             properties={"steps": DenseArrayBase.from_list(i64, steps)},

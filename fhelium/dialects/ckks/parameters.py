@@ -68,6 +68,10 @@ class ParametersAttr(ParametrizedAttribute):
             )
         if not self.moduli.data or not all(group.data for group in self.moduli):
             raise VerifyException("found an empty group in moduli, expected a prime in each level")
+        if not self.special.data:
+            raise VerifyException(
+                "found no special primes, expected at least one to switch keys by"
+            )
         primes = [prime for group in self.groups for prime in group]
         primes += [prime.data for prime in self.special]
         for prime in primes:
@@ -105,7 +109,10 @@ class ParametersAttr(ParametrizedAttribute):
         def parse_security(p: AttrParser) -> StringAttr:
             if p.parse_optional_keyword("none") is not None:
                 return StringAttr("none")
-            return StringAttr(str(p.parse_integer()))
+            security = p.parse_optional_integer(allow_boolean=False)
+            if security is None:
+                p.raise_error("Expected 128 or none")
+            return StringAttr(str(security))
 
         start = parser.pos
         parameters = parse_fields(

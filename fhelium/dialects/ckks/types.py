@@ -282,6 +282,8 @@ class KeyType(ParametrizedAttribute, SwitchingKeyType):
         with parser.in_angle_brackets():
             kind = parser.parse_str_enum(KeyKind)
             if kind != KeyKind.ROTATION:
+                if parser.parse_optional_punctuation(",") is not None:
+                    parser.raise_error(f"found a step, expected none: drop it from a {kind} key")
                 return (KeyKindAttr(kind), NoneAttr())
             parser.parse_punctuation(",", ": a rotation key has a step, as in <rotation, 5>")
             return (KeyKindAttr(kind), IntAttr(parser.parse_integer(allow_boolean=False)))

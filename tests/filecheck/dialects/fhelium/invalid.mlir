@@ -25,7 +25,7 @@
 
 // -----
 
-// expected-error@+1 {{expected symbol name}}
+// expected-error@+1 {{found ':', expected attribute}}
 %unnamed = fhelium.material : f64
 
 // -----

@@ -22,8 +22,8 @@ func.func @names() {
   %weights = fhelium.material @weights : tensor<30xf64>
 
   // An assignment, and any other discardable attribute, stands with the op.
-  // CHECK-NEXT:    %mask = fhelium.material @mask {fhelium.implementation = "mine", fhelium.in_place, note = 1 : i64} : !ckks.plaintext
-  // GENERIC-NEXT:  %mask = "fhelium.material"() <{symbol = @mask}> {fhelium.implementation = "mine", fhelium.in_place, note = 1 : i64} : () -> !ckks.plaintext
+  // CHECK-NEXT:    %mask = fhelium.material @mask {fhelium.implementation = "mine", fhelium.in_place, note = 1 : i64} : !pt
+  // GENERIC-NEXT:  %mask = "fhelium.material"() <{symbol = @mask}> {fhelium.implementation = "mine", fhelium.in_place, note = 1 : i64} : () -> !pt
   %mask = fhelium.material @mask {fhelium.implementation = "mine", fhelium.in_place, note = 1 : i64} : !ckks.plaintext
   func.return
 }
