@@ -6,6 +6,7 @@ from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.registry import OperationImplementationRegistry
 from fhelium.backend.torch_family.ciphertexts import ciphertext_contributions
+from fhelium.backend.torch_family.client import client_contributions
 from fhelium.backend.torch_family.collectives import distributed_operation_contributions
 from fhelium.backend.torch_family.residues import residue_contributions
 from fhelium.backend.torch_family.transfer import TorchMemoryTransferImplementation
@@ -16,6 +17,7 @@ def default_registry() -> OperationImplementationRegistry:
     """Return the `torch` family: every op of the dialects ckks, rns, dist and mem."""
     local = OperationImplementationRegistry(
         (
+            *client_contributions(),
             *ciphertext_contributions(),
             *residue_contributions(),
             TorchMemoryTransferImplementation(),

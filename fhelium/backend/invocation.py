@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
     SymbolRefAttr,
+    TensorType,
     UnitAttr,
 )
 from xdsl.dialects.utils import EnumAttribute
@@ -109,7 +110,7 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     """Return the invocation of one op of a program.
 
     Its attributes are the op's properties; `form`, the form of its first operand with one; and on
-    ckks values `operand_scales` and `result_scales`.
+    ckks values `operand_scales` and `result_scales`, on tensors `result_shapes`.
     """
     operands = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
     results = [result.type for result in operation.results]
@@ -120,6 +121,10 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     for name, types in (("operand_scales", operands), ("result_scales", results)):
         if any(isinstance(type, StateType) for type in types):
             attributes[name] = tuple(getattr(type, "scale", None) for type in types)
+    if any(isinstance(type, TensorType) for type in results):
+        attributes["result_shapes"] = tuple(
+            type.get_shape() if isinstance(type, TensorType) else None for type in results
+        )
     return OperationInvocation(
         operation_type=type(operation),
         operand_count=len(operands),

@@ -7,11 +7,12 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from fhelium.backend.process_group import ProcessGroupExecutionResource
+from fhelium.dialects.ckks.client import ClientKeyKind, ClientKeyType
 from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.distributed import GroupType
 from fhelium.dialects.memory import DeviceType
 from fhelium.kernels.ring import Ring
-from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
 DEVICE_RESOURCE_KIND = DeviceType().resource_kind
@@ -34,6 +35,8 @@ RESOURCE_TYPES: Mapping[str, type] = {
     PROCESS_GROUP_RESOURCE_KIND: ProcessGroupExecutionResource,
     RING_RESOURCE_KIND: Ring,
     PARAMETERS_RESOURCE_KIND: Parameters,
+    ClientKeyType(ClientKeyKind.PUBLIC).resource_kind: PublicKey,
+    ClientKeyType(ClientKeyKind.SECRET).resource_kind: SecretKey,
     **{
         KeyType(kind, 1 if kind == KeyKind.ROTATION else None).resource_kind: SwitchingKey
         for kind in KeyKind

@@ -9,6 +9,7 @@ from xdsl.ir import Dialect, Operation
 from xdsl.traits import Pure
 
 from fhelium.dialects import get_all_dialects
+from fhelium.dialects.ckks import EncryptOp
 from fhelium.dialects.ckks.types import state_types
 from fhelium.dialects.distributed import COLLECTIVES
 
@@ -89,7 +90,7 @@ def state_is_assigned(operation: Operation) -> str | None:
 
 
 EFFECTS: Mapping[type[Operation], OperationEffect] = MappingProxyType(
-    dict.fromkeys(COLLECTIVES, "opaque")
+    {**dict.fromkeys(COLLECTIVES, "opaque"), EncryptOp: "rng-write"}
 )
 """Effects of the project's ops that do not carry the trait `Pure`."""
 

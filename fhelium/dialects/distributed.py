@@ -22,6 +22,7 @@ from xdsl.ir import (
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
+    MessageConstraint,
     VarConstraint,
     base,
     irdl_attr_definition,
@@ -198,7 +199,14 @@ class AllReduceAddCiphertextOp(IRDLOperation):
 
     name = "dist.all_reduce_add_ciphertext"
 
-    T: ClassVar = VarConstraint("T", base(CiphertextType) | base(PolyType))
+    T: ClassVar = VarConstraint(
+        "T",
+        MessageConstraint(
+            base(CiphertextType) | base(PolyType),
+            "expected a ciphertext, or residue polynomials and their moduli; dist.all_reduce takes "
+            "any data.",
+        ),
+    )
 
     input = operand_def(T)
     moduli = opt_operand_def(ModuliType)

@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite, log2, sqrt
+from dataclasses import dataclass
+from math import ceil, inf, isfinite, log2
 
 from fhelium.scheme import noise
 from fhelium.scheme.noise import Estimate
@@ -49,7 +49,7 @@ def choose(
 ) -> Choice:
     """Return the smallest parameters at 128 bits for `depth` products in a row.
 
-    precision: bits after the point that every slot has at the end, as `repeated_squares` estimates
+    precision: bits after the point that every slot has at the end, as `product_chain` estimates
         them.
     largest: a bound on the magnitude of every value on the way.
     digits, ring_degree, scale_bits: what to take instead of choosing it.
@@ -69,29 +69,34 @@ def choose(
         except NoParametersError as error:
             passed_over.append(f"N = {degree}: {error}")
             continue
-        estimates = repeated_squares(parameters, depth, largest)
+        estimates = product_chain(parameters, depth, largest)
         return Choice(parameters, tuple(estimates), tuple(passed_over))
+    given = [
+        f", or another {name}"
+        for name, value in (("scale", scale_bits), ("ring degree", ring_degree), ("digits", digits))
+        if value is not None
+    ]
     raise NoParametersError(
         f"no parameters for depth {depth} and {precision:g} bits of precision on values up to "
-        f"{largest:g}. {passed_over[-1]}"
+        f"{largest:g}: {passed_over[-1]}. Use less depth or precision{''.join(given)}"
     )
 
 
-def repeated_squares(parameters: Parameters, depth: int, largest: float = 1.0) -> list[Estimate]:
-    """Return the estimates of x, x^2, x^4 and so on, relinearized and rescaled, with public keys.
+def product_chain(parameters: Parameters, depth: int, largest: float = 1.0) -> list[Estimate]:
+    """Return the estimates of x, x y_1, x y_1 y_2 and so on, relinearized and rescaled.
 
-    Squares are the worst products of two values of one depth: both factors have the same error. No
-    value exceeds `largest`, so that what is squared is at most its square root. Every level is
-    taken to have the default scale.
+    x and every y are fresh, encrypted with a public key; no value exceeds `largest`, nor a y the
+    smaller of that and 1. Errors add up in full, and every level is taken to have the default
+    scale. A power x^(2^depth) by repeated squares is more sensitive to the error of x: it doubles
+    at each, so that up to depth - log2(depth + 1) more bits are lost.
     """
     scale = parameters.scale
-    base = min(largest, sqrt(largest))
-    estimates = [noise.encrypt(parameters, scale, base if depth else largest)]
+    estimates = [noise.encrypt(parameters, scale, largest)]
+    factor = noise.encrypt(parameters, scale, min(largest, 1.0))
     for level in range(parameters.max_level, parameters.max_level - depth, -1):
-        factor = replace(estimates[-1], largest=base)
-        square = noise.multiply(factor, factor)
-        square = noise.switch_key(square, parameters, level, scale * scale)
-        estimates.append(noise.rescale(square, parameters, scale))
+        product = noise.multiply(estimates[-1], factor)
+        product = noise.switch_key(product, parameters, level, scale * scale)
+        estimates.append(noise.rescale(product, parameters, scale))
     return estimates
 
 
@@ -126,14 +131,21 @@ def _for_degree(
     scale_bits: int | None,
 ) -> Parameters:
     """Return the parameters of one ring degree. Raises `NoParametersError` with the reason."""
+    limit = MAXIMUM_LOG_QP[degree]
+    # No scale has fewer bits than the precision or than N: refuse a hopeless depth at once.
+    least = max(precision, log2(degree)) if scale_bits is None else scale_bits
+    if depth * least > limit:
+        raise NoParametersError(
+            f"{depth} levels of {least:.0f} bits or more exceed the {limit} bits of log2(QP) that "
+            "it carries at 128-bit security"
+        )
     if scale_bits is None:
-        scale_bits = _smallest_scale(degree, depth, precision, largest, digits)
+        scale_bits = _smallest_scale(degree, depth, precision, largest)
     parameters = _build(degree, depth, scale_bits, largest, digits, insecure=True)
-    reached = repeated_squares(parameters, depth, largest)[-1].bits(parameters)
+    reached = product_chain(parameters, depth, largest)[-1].bits(parameters)
     if reached < precision:
         raise NoParametersError(
-            f"the scale 2^{scale_bits} gives {reached:.1f} bits of precision at depth {depth}; "
-            "use a larger scale"
+            f"the scale 2^{scale_bits} gives {reached:.1f} bits of precision at depth {depth}"
         )
     try:
         # The most digits need the smallest P: where they do not fit, nothing does.
@@ -141,8 +153,7 @@ def _for_degree(
     except InsecureParametersError:
         raise NoParametersError(
             f"needs log2(QP) = {parameters.log_qp:.0f} at the scale 2^{scale_bits}, and carries "
-            f"{MAXIMUM_LOG_QP[degree]} at 128-bit security; use less depth or precision"
-            + (", or more digits" if digits is not None else "")
+            f"{limit} at 128-bit security"
         ) from None
     if digits is not None:
         return parameters
@@ -151,26 +162,24 @@ def _for_degree(
             candidate = _build(degree, depth, scale_bits, largest, fewer)
         except InsecureParametersError:
             continue
-        if repeated_squares(candidate, depth, largest)[-1].bits(candidate) >= precision:
+        if product_chain(candidate, depth, largest)[-1].bits(candidate) >= precision:
             return candidate
     return parameters
 
 
-def _smallest_scale(
-    degree: int, depth: int, precision: float, largest: float, digits: int | None
-) -> int:
+def _smallest_scale(degree: int, depth: int, precision: float, largest: float) -> int:
     def reached(bits: int) -> float:
         try:
-            parameters = _build(degree, depth, bits, largest, digits, insecure=True)
+            parameters = _build(degree, depth, bits, largest, insecure=True)
         except NoParametersError:
             # A scale so small that there are not enough primes near it.
             return -inf
-        return repeated_squares(parameters, depth, largest)[-1].bits(parameters)
+        return product_chain(parameters, depth, largest)[-1].bits(parameters)
 
-    if reached(MAXIMUM_SCALE_BITS) < precision:
+    if (limit := reached(MAXIMUM_SCALE_BITS)) < precision:
         raise NoParametersError(
-            f"no scale gives more than {reached(MAXIMUM_SCALE_BITS):.1f} bits of precision at "
-            f"depth {depth}: messages are encoded and decoded in float64; use less precision"
+            f"no scale gives more than {limit:.1f} bits of precision at depth {depth}: messages "
+            "are encoded and decoded in float64"
         )
     scales = range(1, MAXIMUM_SCALE_BITS + 1)
     return scales[bisect_left(scales, precision, key=reached)]
@@ -181,7 +190,7 @@ def _build(
     depth: int,
     scale_bits: int,
     largest: float,
-    digits: int | None,
+    digits: int | None = None,
     *,
     insecure: bool = False,
 ) -> Parameters:

@@ -147,12 +147,12 @@ class Parameters:
         if first_bits is None:
             one_prime = min(scale_bits + 10, MAXIMUM_BITS)
             first_bits = one_prime if one_prime >= scale_bits + 4 else scale_bits + 10
-        taken: list[int] = []
-        groups: list[tuple[int, ...]] = []
-        for bits in (first_bits, *[scale_bits] * depth):
-            size = ceil(bits / MAXIMUM_BITS)
-            groups.append(ntt_primes(bits / size, ring_degree, size, taken))
-            taken.extend(groups[-1])
+        first_size, size = ceil(first_bits / MAXIMUM_BITS), ceil(scale_bits / MAXIMUM_BITS)
+        first = ntt_primes(first_bits / first_size, ring_degree, first_size)
+        # In one call, so that they alternate around the scale from group to group.
+        others = ntt_primes(scale_bits / size, ring_degree, size * depth, first)
+        groups = (first, *(others[i : i + size] for i in range(0, len(others), size)))
+        taken = [*first, *others]
         count = len(taken)
         digits = count if digits is None else digits
         width = ceil(count / min(max(digits, 1), count))
@@ -166,7 +166,7 @@ class Parameters:
         special = ntt_primes(special_bits, ring_degree, size, taken)
         return Parameters(
             ring_degree=ring_degree,
-            moduli=tuple(groups),
+            moduli=groups,
             special=special,
             digits=digits,
             scale=2.0**scale_bits,

@@ -21,6 +21,14 @@ from fhelium.dialects.ckks.arithmetic import (
     SubPlainOp,
     WeightedSumOp,
 )
+from fhelium.dialects.ckks.client import (
+    ClientKeyKindAttr,
+    ClientKeyType,
+    DecodeOp,
+    DecryptOp,
+    EncodeOp,
+    EncryptOp,
+)
 from fhelium.dialects.ckks.key_switching import (
     ConjugateOp,
     RelinearizeOp,
@@ -52,12 +60,18 @@ OPERATIONS: list[type[Operation]] = [
     ConjugateOp,
     ToEvaluationOp,
     ToCoefficientOp,
+    EncodeOp,
+    EncryptOp,
+    DecryptOp,
+    DecodeOp,
 ]
 ATTRIBUTES: list[type[Attribute]] = [
     CiphertextType,
     PlaintextType,
     KeyKindAttr,
     KeyType,
+    ClientKeyKindAttr,
+    ClientKeyType,
     ParametersAttr,
 ]
 
