@@ -45,7 +45,7 @@ func.func @collectives(%x: tensor<2xi64>, %ct: !ct, %poly: !poly, %group: !dist.
   // CHECK-NEXT:     dist.yield %s : !ct_L1_s6
   // CHECK-NEXT:   }
   // GENERIC:      %e = "dist.all_reduce"(%ct, %group) ({
-  // GENERIC-NEXT: ^bb1(%l: !ct_L1_s6, %r: !ct_L1_s6):
+  // GENERIC-NEXT: ^bb0(%l: !ct_L1_s6, %r: !ct_L1_s6):
   // GENERIC-NEXT:   %s = "ckks.add"(%l, %r) : (!ct_L1_s6, !ct_L1_s6) -> !ct_L1_s6
   // GENERIC-NEXT:   "dist.yield"(%s) : (!ct_L1_s6) -> ()
   // GENERIC-NEXT: }) : (!ct_L1_s6, !dist.group) -> !ct_L1_s6

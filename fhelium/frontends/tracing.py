@@ -1,0 +1,219 @@
+"""Programs from Python functions: arithmetic on symbolic vectors becomes `ckks` ops.
+
+    program = trace(lambda x, y: 0.5 * x * y + x.rotate(1) - 1.0, parameters)
+
+Levels and scales are placed as the function runs. Level l has one canonical scale: that of the
+parameters at the top, and below it s_l = s_{l+1}^2 / (primes of level l+1), so that products at one
+level agree after their rescale, exactly (Kim, Papadimitriou and Polyakov, 2022, section 4.2). Every
+product is relinearized and rescaled at once; operands of different levels meet at the lower one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.parameters import PARAMETERS
+from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
+from fhelium.dialects.core import ResourceOp
+from fhelium.dialects.rns.types import Form
+from fhelium.frontends.program import Program
+from fhelium.scheme.parameters import Parameters
+
+
+class TracingError(ValueError):
+    """A function that has no program under the given parameters."""
+
+
+@dataclass
+class _Trace:
+    """The function under construction."""
+
+    parameters: Parameters
+    block: Block = field(default_factory=Block)
+    keys: dict[KeyType, SSAValue] = field(default_factory=dict)
+
+    def emit(self, operation: Operation) -> SSAValue:
+        self.block.add_op(operation)
+        return operation.results[0]
+
+    def scale(self, level: int) -> float:
+        """The canonical scale of a level."""
+        scale = self.parameters.scale
+        for above in range(self.parameters.max_level, level, -1):
+            scale = scale * scale / self.divisor(above)
+        return scale
+
+    def divisor(self, level: int) -> float:
+        """The product of the primes that a rescale at `level` drops."""
+        product = 1
+        for limb in self.parameters.group_limbs(level):
+            product *= self.parameters.primes[limb]
+        return float(product)
+
+    def type(self, level: int, scale: float | None = None, components: int = 2) -> CiphertextType:
+        scale = self.scale(level) if scale is None else scale
+        return CiphertextType(level, scale, components, Form.EVALUATION)
+
+    def key(self, kind: KeyKind, step: int | None = None) -> SSAValue:
+        """Name a key where it is first needed: @relinearization, @conjugation, @rotation_5."""
+        key_type = KeyType(kind, step)
+        if key_type not in self.keys:
+            sign = "minus_" if step is not None and step < 0 else ""
+            suffix = "" if step is None else f"_{sign}{abs(step)}"
+            self.keys[key_type] = self.emit(ResourceOp(f"{kind}{suffix}", key_type))
+        return self.keys[key_type]
+
+    def rescaled(self, product: SSAValue, level: int) -> Vector:
+        """Bring a product at `level` back to a canonical scale, one level down."""
+        return Vector(self, self.emit(ckks.RescaleOp(product, self.type(level - 1))), level - 1)
+
+    def require(self, level: int) -> None:
+        if level == 0:
+            raise TracingError(
+                f"a product needs a level, and none of {self.parameters.max_level} is left: choose "
+                "parameters of a greater depth, or multiply in fewer steps"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """An encrypted vector inside a traced function.
+
+    Supports `+`, `-`, `*`, negation and integer powers with vectors and real numbers, `rotate` and
+    `conjugate`.
+    """
+
+    trace: _Trace = field(repr=False)
+    value: SSAValue = field(repr=False)
+    level: int
+
+    def _same(self, operation: Operation) -> Vector:
+        return Vector(self.trace, self.trace.emit(operation), self.level)
+
+    def at_level(self, level: int) -> Vector:
+        """Return the same vector at a lower level, in that level's scale. Costs a product by 1."""
+        if level == self.level:
+            return self
+        trace = self.trace
+        if level + 1 < self.level:
+            scale = trace.scale(self.level)
+            switch = ckks.ModSwitchOp(self.value, trace.type(level + 1, scale))
+            value = trace.emit(switch)
+        else:
+            value, scale = self.value, trace.scale(self.level)
+        product_scale = trace.scale(level) * trace.divisor(level + 1)
+        product = ckks.MulScalarOp(value, 1.0, trace.type(level + 1, product_scale))
+        return trace.rescaled(trace.emit(product), level + 1)
+
+    def _aligned(self, other: Vector) -> tuple[Vector, Vector]:
+        if other.trace is not self.trace:
+            raise TracingError("two vectors come from different traced functions: use one")
+        level = min(self.level, other.level)
+        return self.at_level(level), other.at_level(level)
+
+    def __add__(self, other: Vector | float) -> Vector:
+        if isinstance(other, Vector):
+            x, y = self._aligned(other)
+            return x._same(ckks.AddOp(x.value, y.value))
+        return self._same(ckks.AddScalarOp(self.value, float(other)))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Vector:
+        return self._same(ckks.NegateOp(self.value))
+
+    def __sub__(self, other: Vector | float) -> Vector:
+        if isinstance(other, Vector):
+            x, y = self._aligned(other)
+            return x._same(ckks.SubOp(x.value, y.value))
+        return self + -float(other)
+
+    def __rsub__(self, other: float) -> Vector:
+        return -self + other
+
+    def __mul__(self, other: Vector | float) -> Vector:
+        trace = self.trace
+        if not isinstance(other, Vector):
+            trace.require(self.level)
+            scale = trace.scale(self.level - 1) * trace.divisor(self.level)
+            product = ckks.MulScalarOp(self.value, float(other), trace.type(self.level, scale))
+            return trace.rescaled(trace.emit(product), self.level)
+        x, y = self._aligned(other)
+        trace.require(x.level)
+        scale = trace.scale(x.level) ** 2
+        three = trace.type(x.level, scale, 3)
+        if x.value is y.value:
+            product = trace.emit(ckks.SquareOp(x.value, three))
+        else:
+            product = trace.emit(ckks.MulOp(x.value, y.value, three))
+        key = trace.key(KeyKind.RELINEARIZATION)
+        two = trace.emit(ckks.RelinearizeOp(product, key, trace.type(x.level, scale)))
+        return trace.rescaled(two, x.level)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Vector:
+        """Raise to a power of at least 1, in the least depth."""
+        if not isinstance(exponent, int) or exponent < 1:
+            raise TracingError(
+                f"found the exponent {exponent!r}, expected an integer of at least 1"
+            )
+        if exponent == 1:
+            return self
+        half = self ** (exponent // 2)
+        return half * (half if exponent % 2 == 0 else self ** (exponent - exponent // 2))
+
+    def rotate(self, step: int) -> Vector:
+        """Rotate the slots to the left by `step`, as `numpy.roll(values, -step)` does."""
+        if step == 0:
+            return self
+        key = self.trace.key(KeyKind.ROTATION, step)
+        return self._same(ckks.RotateOp(self.value, step, key))
+
+    def conjugate(self) -> Vector:
+        """Take the complex conjugate of every slot."""
+        return self._same(ckks.ConjugateOp(self.value, self.trace.key(KeyKind.CONJUGATION)))
+
+
+def trace(
+    function: Callable[..., Vector | Sequence[Vector]],
+    parameters: Parameters,
+    *,
+    level: int | None = None,
+) -> Program:
+    """Run `function` on symbolic vectors, one for each of its parameters, and return its program.
+
+    The inputs are fresh ciphertexts at `level` (by default the top) and the default scale of that
+    level; results are at the levels where they come out. Raises `TracingError` when a product has
+    no level left, or when the function returns something else than vectors.
+    """
+    top = parameters.max_level if level is None else level
+    parameters.check_level(top)
+    tracer = _Trace(parameters)
+    arguments: list[Vector] = []
+    for position, name in enumerate(inspect.signature(function).parameters):
+        argument = tracer.block.insert_arg(tracer.type(top), position)
+        argument.name_hint = name
+        arguments.append(Vector(tracer, argument, top))
+    returned = function(*arguments)
+    results = [returned] if isinstance(returned, Vector) else list(returned)
+    for result in results:
+        if not isinstance(result, Vector) or result.trace is not tracer:
+            raise TracingError(
+                f"the function returned {type(result).__name__}, expected vectors that come from "
+                "its arguments"
+            )
+    values = [result.value for result in results]
+    tracer.block.add_op(ReturnOp(*values))
+    types = FunctionType.from_lists(
+        [argument.type for argument in tracer.block.args], [value.type for value in values]
+    )
+    main = FuncOp("main", types, Region(tracer.block))
+    return Program(ModuleOp([main], attributes={PARAMETERS: parameters.to_attribute()}))
