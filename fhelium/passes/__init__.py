@@ -8,6 +8,16 @@ from xdsl.passes import ModulePass
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Return a factory for each pass under its command-line name."""
 
+    def get_ckks_annotate_error() -> type[ModulePass]:
+        from fhelium.passes.ckks_annotate_error import CkksAnnotateErrorPass
+
+        return CkksAnnotateErrorPass
+
+    def get_ckks_list_required_keys() -> type[ModulePass]:
+        from fhelium.passes.ckks_list_required_keys import CkksListRequiredKeysPass
+
+        return CkksListRequiredKeysPass
+
     def get_convert_ckks_to_rns() -> type[ModulePass]:
         from fhelium.passes.convert_ckks_to_rns import ConvertCkksToRnsPass
 
@@ -43,6 +53,8 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
         return RnsMergeTransformsPass
 
     return {
+        "ckks-annotate-error": get_ckks_annotate_error,
+        "ckks-list-required-keys": get_ckks_list_required_keys,
         "convert-ckks-to-rns": get_convert_ckks_to_rns,
         "dist-lower-ciphertext-all-reduce": get_dist_lower_ciphertext_all_reduce,
         "fhelium-assign-implementations": get_fhelium_assign_implementations,

@@ -45,12 +45,15 @@ class ConvertCkksToRnsPass(ModulePass):
         if not isinstance(attribute, ParametersAttr):
             raise PassFailure(
                 op,
-                f"found no {PARAMETERS} on the module, expected #ckks.parameters<..>: the primes "
-                "of each level come from there",
+                f"found {attribute or 'nothing'} for {PARAMETERS} on the module, expected "
+                "#ckks.parameters<..>: the primes of each level come from there",
             )
         for inner in op.walk():
             _check(inner, attribute)
-        parameters = Parameters.from_attribute(attribute)
+        try:
+            parameters = Parameters.from_attribute(attribute)
+        except ValueError as error:
+            raise PassFailure(op, f"{PARAMETERS}: {error}") from error
         PatternRewriteWalker(
             GreedyRewritePatternApplier(lowerings(parameters), dce_enabled=False),
             apply_recursively=False,
@@ -97,6 +100,14 @@ def _is_ckks(operation: Operation) -> bool:
 
 def _check(operation: Operation, parameters: ParametersAttr) -> None:
     """Refuse what can't be lowered, before anything is changed."""
+    if isinstance(operation, ModuleOp) and operation.attributes.get(PARAMETERS, parameters) != (
+        parameters
+    ):
+        raise PassFailure(
+            operation,
+            f"found a module with {PARAMETERS} of its own, expected those of the outermost one: "
+            "convert the two apart",
+        )
     for type in _types(operation):
         for state in state_types(type):
             if missing := state.unassigned():
@@ -176,11 +187,15 @@ def _cast_around(
             after = cast(result, converted)
             after.location = operation.location
             Rewriter.insert_op(after, InsertPoint.after(operation))
-            result.replace_uses_with_if(after.results[0], lambda use: use.operation is not after)
+            result.replace_uses_with_if(
+                after.results[0], lambda use, after=after: use.operation is not after
+            )
 
 
 def _drop_redundant_cast(cast: UnrealizedConversionCastOp) -> None:
     """Drop a cast to the type that its operand has, or had before another cast."""
+    if len(cast.inputs) != 1 or len(cast.outputs) != 1:
+        return
     (operand,), (result,) = cast.inputs, cast.outputs
     source = operand
     if isinstance(operand.owner, UnrealizedConversionCastOp):

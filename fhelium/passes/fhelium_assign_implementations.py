@@ -19,7 +19,7 @@ class FheliumAssignImplementationsPass(ModulePass):
     """Record an implementation on ops: by target family, by op name, or on one named value.
 
     - `{target=torch}` gives each op the family's implementation of it, and leaves alone the ops
-      that the family does not have; `op=` and `value=` narrow it down.
+      that the family does not have; `op=` and `value=` narrow it down, to ops that it has.
     - `{op="rns.ntt" implementation="my-ntt"}` names the implementation of every such op.
     - `{value="score" implementation="my-add"}` names that of the op that defines `%score`.
 
@@ -72,7 +72,15 @@ class FheliumAssignImplementationsPass(ModulePass):
             return
         assert self.target is not None
         family = FAMILIES[self.target]
-        yield from ((o, family[o.name]) for o in operations if o.name in family)
+        for operation in operations:
+            if operation.name in family:
+                yield operation, family[operation.name]
+            elif self.op is not None or self.value is not None:
+                raise PassFailure(
+                    operation,
+                    f"found {operation.name}, expected an op that the family {self.target} has: "
+                    "name an implementation for it, or leave it out",
+                )
 
     def _selected(self, module: ModuleOp) -> list[Operation]:
         selected = [inner for inner in module.walk() if inner is not module]
@@ -82,12 +90,11 @@ class FheliumAssignImplementationsPass(ModulePass):
             if not selected:
                 raise PassFailure(module, f"found no op {self.op}{_nearest(self.op, names)}")
         if self.value is not None:
-            hints = [r.name_hint for o in selected for r in o.results if r.name_hint is not None]
+            hints = [f"%{r.name_hint}" for o in selected for r in o.results if r.name_hint]
             selected = [o for o in selected if any(r.name_hint == self.value for r in o.results)]
             if not selected:
-                raise PassFailure(
-                    module, f"found no value %{self.value}{_nearest(self.value, hints)}"
-                )
+                nearest = _nearest(f"%{self.value}", hints)
+                raise PassFailure(module, f"found no value %{self.value}{nearest}")
             if len(selected) > 1:
                 raise PassFailure(
                     selected[1],

@@ -15,6 +15,7 @@ from xdsl.pattern_rewriter import (
 )
 
 from fhelium.dialects import rns
+from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.passes.ckks_lowerings.levels import divide
@@ -31,7 +32,7 @@ class FuseDivisions(RewritePattern):
         match op.input.owner:
             case rns.ModDownOp() as inner if is_division(inner):
                 term = None
-            case rns.AddOp() as total:
+            case rns.AddOp() as total if not has_assignment(total):
                 sides = [(total.lhs, total.rhs), (total.rhs, total.lhs)]
                 found = [
                     (term, side.owner)
@@ -62,9 +63,12 @@ def difference(whole: BasisAttr, part: BasisAttr) -> BasisAttr:
 
 
 def is_division(op: rns.ModDownOp) -> bool:
-    """Return whether the remainder is that of the op's own operand, converted."""
+    """Return whether the remainder is that of the op's own operand, converted.
+
+    Ops that record how they run are no part of it: fusing would lose that.
+    """
     steps = remainder_steps(op)
-    if steps is None:
+    if steps is None or has_assignment(op):
         return False
     source, dropped = steps
     return source == op.input and dropped == difference(
@@ -76,11 +80,11 @@ def remainder_steps(op: rns.ModDownOp) -> tuple[SSAValue, BasisAttr] | None:
     """Follow the remainder back to what was projected, and to which limbs."""
     value = op.remainder
     for step in (rns.NttOp, rns.ModUpOp, rns.InttOp):
-        if not isinstance(value.owner, step):
+        if not isinstance(value.owner, step) or has_assignment(value.owner):
             return None
         value = value.owner.input
     project = value.owner
-    if not isinstance(project, rns.ProjectOp):
+    if not isinstance(project, rns.ProjectOp) or has_assignment(project):
         return None
     return project.input, project.result.type.basis
 

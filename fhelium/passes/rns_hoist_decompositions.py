@@ -10,6 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.common_subexpression_elimination import cse
 
 from fhelium.dialects import rns
+from fhelium.dialects.core import has_assignment
 
 MOVABLE = (rns.ComponentsOp, rns.ProjectOp, rns.InttOp, rns.NttOp, rns.ModUpOp)
 """Ops that commute with automorphisms: the steps of a decomposition."""
@@ -22,8 +23,8 @@ class RnsHoistDecompositionsPass(ModulePass):
     An automorphism of a value that has several moves behind the steps of the decomposition, which
     are then the same for all of them and are merged. What a rotation costs beyond the first is a
     permutation of each digit, instead of its transforms. A value with one automorphism is left
-    alone. The base conversion treats x and -x alike, so results are the same bits, but for
-    coefficients within rounding of half the digit.
+    alone, and so are ops that record how they run. The base conversion treats x and -x alike, so
+    results are the same bits, but for coefficients within rounding of half the digit.
     """
 
     name = "rns-hoist-decompositions"
@@ -32,7 +33,9 @@ class RnsHoistDecompositionsPass(ModulePass):
         several = [
             inner
             for inner in op.walk()
-            if isinstance(inner, rns.AutomorphismOp) and len(_elements(inner.input)) > 1
+            if isinstance(inner, rns.AutomorphismOp)
+            and len(_elements(inner.input)) > 1
+            and not has_assignment(inner)
         ]
         for automorphism in several:
             _move_behind_users(automorphism)
@@ -52,7 +55,7 @@ def _move_behind_users(automorphism: rns.AutomorphismOp) -> None:
     """f(automorphism(x)) -> automorphism(f(x)), for each movable f and those behind it."""
     element = automorphism.galois_element.value.data
     for user in [use.operation for use in automorphism.result.uses]:
-        if not isinstance(user, MOVABLE):
+        if not isinstance(user, MOVABLE) or has_assignment(user):
             continue
         moved = user.clone({automorphism.result: automorphism.input})
         after = rns.AutomorphismOp(moved.results[0], element)

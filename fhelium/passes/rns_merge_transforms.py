@@ -1,5 +1,6 @@
 """`rns-merge-transforms`: fewer NTTs, by keeping values in the form that they are in."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -14,12 +15,14 @@ from xdsl.pattern_rewriter import (
 )
 
 from fhelium.dialects import rns
+from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.rns.canonicalization import TransformRoundTrip
 from fhelium.dialects.rns.types import PolyType
 
+Transform = rns.NttOp | rns.InttOp
 TRANSFORMS = (rns.NttOp, rns.InttOp)
-INVERSE: dict[type[Operation], type[rns.NttOp] | type[rns.InttOp]] = {
+INVERSE: dict[type[Operation], type[Transform]] = {
     rns.NttOp: rns.InttOp,
     rns.InttOp: rns.NttOp,
 }
@@ -46,22 +49,44 @@ def in_other_form(op: Operation, operands: list[SSAValue]) -> Operation:
     )
 
 
-def reaches(value: SSAValue, transform: type[Operation]) -> bool:
-    """Return whether `value` comes from `transform` through linear ops with no other user."""
-    if isinstance(value.owner, transform):
-        return True
-    if not isinstance(value.owner, LINEAR) or not value.has_one_use():
-        return False
-    return any(reaches(operand, transform) for operand in value.owner.operands)
+def leaves(value: SSAValue) -> Iterator[SSAValue]:
+    """Yield the values that `value` is made of by linear ops with no other user."""
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top.owner, LINEAR) and top.has_one_use() and not has_assignment(top.owner):
+            stack.extend(top.owner.operands)
+        else:
+            yield top
+
+
+def limbs(value: SSAValue) -> int:
+    """Return how many limbs a transform of `value` works on."""
+    type = PolyType.of(value)
+    return type.components * len(type.basis)
+
+
+def saves(transform: Transform) -> bool:
+    """Return whether it takes fewer limbs to transform the leaves of the operand instead.
+
+    Leaves that are made by the inverse need no transform, and with no other user lose that one.
+    """
+    inverse, needed, removed = INVERSE[type(transform)], 0, limbs(transform.input)
+    for leaf in leaves(transform.input):
+        if not isinstance(leaf.owner, inverse):
+            needed += limbs(leaf)
+        elif leaf.has_one_use():
+            removed += limbs(leaf)
+    return needed < removed
 
 
 class TransformOfLinear(RewritePattern):
-    """ntt(f(x, y)) -> f(ntt(x), ntt(y)) where that meets an intt; and the other way round"""
+    """ntt(f(x, y)) -> f(ntt(x), ntt(y)) where that meets enough intts; and the other way round"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, TRANSFORMS) or not isinstance(linear := op.input.owner, LINEAR):
             return
-        if not reaches(op.input, INVERSE[type(op)]):
+        if has_assignment(op) or has_assignment(linear) or not saves(op):
             return
         transforms = [type(op)(operand) for operand in linear.operands]
         moved = in_other_form(linear, [transform.result for transform in transforms])
@@ -79,8 +104,7 @@ class SumOfTransforms(RewritePattern):
             return
         if left is right or not (op.lhs.has_one_use() and op.rhs.has_one_use()):
             return
-        inverse = INVERSE[type(left)]
-        if reaches(left.input, inverse) or reaches(right.input, inverse):
+        if any(map(has_assignment, (op, left, right))) or saves(left) or saves(right):
             return
         total = in_other_form(op, [left.input, right.input])
         replace_located(rewriter, op, [total, type(left)(total.results[0])])
@@ -95,6 +119,8 @@ class ProjectOfTransform(RewritePattern):
         transform = op.input.owner
         if not isinstance(transform, TRANSFORMS) or not op.input.has_one_use():
             return
+        if has_assignment(op) or has_assignment(transform) or saves(transform):
+            return
         part = in_other_form(op, [transform.input])
         replace_located(rewriter, op, [part, type(transform)(part.results[0])])
 
@@ -104,7 +130,8 @@ class RnsMergeTransformsPass(ModulePass):
     """Remove and merge number-theoretic transforms across ops, exactly.
 
     Round trips through linear ops go, sums are formed before their transform, and limbs and
-    components are selected before it. No rule adds a transform.
+    components are selected before it. No rule transforms more limbs than before, and none touches
+    an op that records how it runs.
     """
 
     name = "rns-merge-transforms"

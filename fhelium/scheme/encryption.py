@@ -1,14 +1,18 @@
 """Encryption and decryption."""
 
+from math import log2
+
 import torch
 
-from fhelium.kernels import pointwise
+from fhelium.kernels import modular, pointwise
 from fhelium.kernels.basis import from_integers, project
 from fhelium.kernels.ntt import ntt
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import PublicKey, SecretKey, encrypt_zero
+from fhelium.scheme.noise import flooding_deviation
 from fhelium.scheme.parameters import Parameters
-from fhelium.scheme.sampling import RandomSource
+from fhelium.scheme.sampling import WIDE_DIGIT_BITS, RandomSource
+from fhelium.scheme.security import log_modulus
 
 
 def encrypt(
@@ -42,9 +46,9 @@ def decrypt(ciphertext: Ciphertext, secret_key: SecretKey) -> Plaintext:
     The result carries the noise of the ciphertext. Do not hand it to anyone who should not learn
     the key: the exact noise of a decryption reveals the secret by linear algebra (Li and
     Micciancio, "On the Security of Homomorphic Encryption on Approximate Numbers", EUROCRYPT 2021;
-    the notion is IND-CPA-D). Whoever shares decryptions must round them or add noise first.
+    the notion is IND-CPA-D). For results that others will see there is `decrypt_to_publish`.
 
-    Raises `ValueError` for a key of other parameters.
+    Raises `TypeError` for another kind of key and `ValueError` for a key of other parameters.
     """
     if not isinstance(secret_key, SecretKey):
         raise TypeError(f"decrypt needs a SecretKey, got {type(secret_key).__name__}")
@@ -57,6 +61,61 @@ def decrypt(ciphertext: Ciphertext, secret_key: SecretKey) -> Plaintext:
         message = pointwise.multiply(ring, limbs, message, s)
         message = pointwise.add(ring, limbs, message, data[..., i : i + 1, :, :])
     return Plaintext(message, ciphertext.parameters, ciphertext.level, ciphertext.scale)
+
+
+def decrypt_to_publish(
+    ciphertext: Ciphertext,
+    secret_key: SecretKey,
+    *,
+    error: float,
+    statistical_bits: int,
+    publications: int = 1,
+    random: RandomSource | None = None,
+) -> Plaintext:
+    """Decrypt a result that may be shown to others: noise hides the error, and so the key.
+
+    error: a bound on the root mean square, over the slots, of the error that the ciphertext can
+        have, in units of the message and for any message and key: twice the deviation of its
+        `noise.Estimate` allows for what that may be off. It must not come from a decryption.
+    statistical_bits: the security against who sees the results, with all computing power there is;
+        30 to 40 are usual.
+    publications: how many results will ever be published under this key; every element of a batch
+        and every decryption of the same ciphertext counts.
+
+    Each coefficient gets a discrete Gaussian of the scale times `noise.flooding_deviation` (Li,
+    Micciancio, Schultz and Sorrell, CRYPTO 2022): all that is published together differs from
+    results without error by a Kullback-Leibler divergence of at most 2^-statistical_bits / 24. A
+    slot's error grows to about sqrt(12 publications N) 2^(statistical_bits / 2) error (see
+    `noise.flood`), so the scale must leave that many bits more than the result needs.
+
+    This holds for results of the computation that the bound is for; whoever decrypts what others
+    could tamper with is not protected. `random` is for tests; by default a fresh source.
+
+    Raises `TypeError` and `ValueError` for malformed arguments, for a key of other parameters, and
+    for noise that does not fit the modulus of the ciphertext.
+    """
+    deviation = ciphertext.scale * flooding_deviation(
+        error, statistical_bits=statistical_bits, publications=publications
+    )
+    parameters, limbs = ciphertext.parameters, ciphertext.limbs
+    modulus_bits = log_modulus(parameters.primes[limb] for limb in limbs)
+    # A quarter of the modulus for nine deviations, below which every sample lies in practice.
+    if log2(deviation) + log2(9) > modulus_bits - 2:
+        raise ValueError(
+            f"noise of deviation 2^{log2(deviation):.1f} does not fit the {modulus_bits:.1f} bits "
+            f"of level {ciphertext.level}; publish at a higher level, or with fewer statistical "
+            "bits, fewer publications or a smaller error"
+        )
+    message = decrypt(ciphertext, secret_key)
+    shape = (*message.batch_shape, 1, parameters.ring_degree)
+    noise = (random or RandomSource()).wide_gaussian(shape, deviation).to(message.data.device)
+    ring, q = parameters.ring, parameters.ring.moduli(limbs, noise.device)
+    data = message.data
+    for k, digit in enumerate(noise):
+        weight = ring.residues(limbs, 1 << WIDE_DIGIT_BITS * k, noise.device)
+        residues = modular.multiply(from_integers(ring, limbs, digit), weight, q)
+        data = pointwise.add(ring, limbs, data, ntt(ring, limbs, residues))
+    return Plaintext(data, parameters, message.level, message.scale)
 
 
 def _public_zero(

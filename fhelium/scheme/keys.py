@@ -155,6 +155,14 @@ class SwitchingKey:
         return f"SwitchingKey({self.kind}{step}, N={self.parameters.ring_degree})"
 
 
+def generate_keys(
+    parameters: Parameters, *, random: RandomSource | None = None
+) -> tuple[SecretKey, PublicKey]:
+    """Return a new secret key and a public key for it."""
+    secret_key = generate_secret_key(parameters, random=random)
+    return secret_key, generate_public_key(secret_key, random=random)
+
+
 def generate_secret_key(parameters: Parameters, *, random: RandomSource | None = None) -> SecretKey:
     """Draw a uniform ternary secret. `random` is for tests; by default a fresh source."""
     random = random or RandomSource()

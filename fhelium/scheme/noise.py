@@ -15,7 +15,7 @@ Everything is in units of the message: an error of the polynomial, divided by th
 """
 
 from dataclasses import dataclass
-from math import hypot, inf, log, log2, prod, sqrt
+from math import hypot, inf, isfinite, log, log2, prod, sqrt
 
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.security import ERROR_DEVIATION
@@ -31,6 +31,9 @@ _FLOAT_ERROR = 2.0**-51
 
 # The chance that some slot is worse than `bits` says, for errors that are Gaussian in a slot.
 _CHANCE = 2.0**-20
+
+_MOST_STATISTICAL_BITS = 256
+_MOST_PUBLICATIONS = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,45 @@ def rescale(x: Estimate, parameters: Parameters, scale: float, *, components: in
     """Return the estimate after a rescale to `scale`: every component is rounded."""
     variance = _rounding_of_components(parameters, components)
     return Estimate(x.largest, hypot(x.deviation, _slot_deviation(parameters, variance, scale)))
+
+
+def flood(
+    x: Estimate, parameters: Parameters, *, statistical_bits: int, publications: int = 1
+) -> Estimate:
+    """Return the estimate of what `decrypt_to_publish` gives for twice the deviation of `x`."""
+    noise = flooding_deviation(
+        2 * x.deviation, statistical_bits=statistical_bits, publications=publications
+    )
+    return Estimate(x.largest, hypot(x.deviation, sqrt(parameters.ring_degree) * noise))
+
+
+def flooding_deviation(error: float, *, statistical_bits: int, publications: int = 1) -> float:
+    """Return the deviation of the coefficients of noise that hides an error.
+
+    error: a bound on the root mean square of the error over the slots. That is the Euclidean norm
+        of its coefficients, which Parseval's theorem relates so.
+
+    sqrt(12 publications) 2^(statistical_bits / 2) error: Li, Micciancio, Schultz and Sorrell,
+    "Securing Approximate Homomorphic Encryption Using Differential Privacy" (CRYPTO 2022). A
+    discrete Gaussian of deviation sigma and the same one shifted by e have a Kullback-Leibler
+    divergence of at most |e|^2 / (2 sigma^2) (Canonne, Kamath and Steinke, NeurIPS 2020), and
+    divergences of adaptive publications add up. So all of them together differ from results without
+    any error by at most 2^-statistical_bits / 24.
+
+    Raises `TypeError` and `ValueError` for malformed arguments.
+    """
+    for name, value in (("statistical_bits", statistical_bits), ("publications", publications)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"{name} must be an int, got {type(value).__name__}")
+    if not 1 <= statistical_bits <= _MOST_STATISTICAL_BITS:
+        raise ValueError(
+            f"statistical_bits is {statistical_bits}; expected 1 to {_MOST_STATISTICAL_BITS}"
+        )
+    if not 1 <= publications <= _MOST_PUBLICATIONS:
+        raise ValueError(f"publications is {publications}; expected 1 to 2^64")
+    if not (isfinite(error) and error > 0):
+        raise ValueError(f"error is {error}; expected a finite positive bound, in message units")
+    return sqrt(12.0 * publications) * 2.0 ** (statistical_bits / 2) * error
 
 
 def _slot_deviation(parameters: Parameters, coefficient_variance: float, scale: float) -> float:

@@ -128,12 +128,12 @@ class Parameters:
     ) -> "Parameters":
         """Choose primes for `depth` rescales at scale 2^scale_bits.
 
-        Each level above the first is a group near 2^scale_bits; a group of more than 50 bits is
-        made of primes of equal size that fit. Group 0 has `first_bits`, by default 10 more than
-        the scale (4 to 9 more where that still fits one prime): messages up to
-        2^(first_bits - scale_bits - 1) decode at level 0. `digits` is by default one a prime of Q,
-        which needs the smallest P. P has the size of the largest digit, in as few primes as fit,
-        or as many primes near 2^special_bits as that takes.
+        Each level above the first is a group near 2^scale_bits, in turn below and above it; a group
+        of more than 50 bits is made of primes of equal size that fit. Group 0 has `first_bits`, by
+        default 10 more than the scale (4 to 9 more where that still fits one prime): messages up
+        to 2^(first_bits - scale_bits - 1) decode at level 0. `digits` is by default one a prime of
+        Q, which needs the smallest P. P has the size of the largest digit, in as few primes as
+        fit, or as many primes near 2^special_bits as that takes.
 
         Raises like the constructor, and `ValueError` when there are not enough primes.
         """

@@ -41,6 +41,7 @@ ROUTES = {
     "default": (None, "dist.all_reduce_add_ciphertext"),
     "generic-on-ckks": ("dist-lower-ciphertext-all-reduce,convert-ckks-to-rns", "dist.all_reduce"),
     "generic-on-rns": ("convert-ckks-to-rns,dist-lower-ciphertext-all-reduce", "dist.all_reduce"),
+    "unlowered": ("", "dist.all_reduce_add_ciphertext"),
     "generic-unlowered": ("dist-lower-ciphertext-all-reduce", "dist.all_reduce"),
 }
 

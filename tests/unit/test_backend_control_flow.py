@@ -262,3 +262,99 @@ def test_random_programs_agree_with_the_interpreter(seed: int) -> None:
     found = found if isinstance(found, tuple) else (found,)
     assert [value.tolist() for value in found] == [value.tolist() for value in expected]
     assert [value.tolist() for value in inputs] == [[1, 2], [30, 40]]
+
+
+LOOP = """
+func.func @main(%n: index, %step: index, %x: tensor<2xi64>, %y: tensor<2xi64>)
+    -> (tensor<2xi64>, tensor<2xi64>, index) {
+  %zero = arith.constant 0 : index
+  %a, %b, %c = scf.for %i = %zero to %n step %step
+      iter_args(%p = %x, %q = %y, %k = %zero) -> (tensor<2xi64>, tensor<2xi64>, index) {
+    %next = arith.addi %k, %i : index
+    scf.yield %q, %p, %next : tensor<2xi64>, tensor<2xi64>, index
+  }
+  func.return %a, %b, %c : tensor<2xi64>, tensor<2xi64>, index
+}"""
+
+
+@pytest.mark.parametrize(("n", "step"), [(0, 1), (-4, 1), (1, 1), (2, 1), (5, 2), (7, 3), (3, 9)])
+def test_loops_swap_their_arguments(n: int, step: int) -> None:
+    x, y = torch.tensor([1, 2]), torch.tensor([3, 4])
+    a, b, c = run(LOOP, n, step, x, y)
+    rounds = range(0, n, step)
+    assert [a.tolist(), b.tolist()] == (
+        [[1, 2], [3, 4]] if len(rounds) % 2 == 0 else [[3, 4], [1, 2]]
+    )
+    assert c == sum(rounds)
+
+
+@pytest.mark.parametrize("step", [0, -1])
+def test_a_step_is_positive(step: int) -> None:
+    x = torch.tensor([1, 2])
+    with pytest.raises(
+        ValueError, match=f"the step of a loop is {step}, expected at least 1"
+    ) as error:
+        run(LOOP, 3, step, x, x)
+    assert error.value.__notes__ == ["in scf.for at probe.mlir:5:16"]
+
+
+def test_a_rank_query_bounds_a_loop_and_a_branch() -> None:
+    """What an implementation returns for an index is a tensor; host code takes it as a number."""
+    text = """func.func @main(%x: tensor<2xi64>) -> (tensor<2xi64>, index) {
+      %count = "probe.op"(%x) : (tensor<2xi64>) -> index
+      %one = arith.constant 1 : index
+      %y = scf.for %i = %one to %count step %one iter_args(%p = %x) -> (tensor<2xi64>) {
+        %big = arith.cmpi sge, %count, %i : index
+        %z = scf.if %big -> (tensor<2xi64>) {
+          scf.yield %x : tensor<2xi64>
+        } else {
+          scf.yield %p : tensor<2xi64>
+        }
+        scf.yield %z : tensor<2xi64>
+      }
+      %twice = arith.addi %count, %count : index
+      func.return %y, %twice : tensor<2xi64>, index
+    }"""
+    y, twice = linked(text, Probe(lambda *_: (torch.tensor(3),))).run(torch.tensor([1, 2]))  # pyright: ignore
+    assert y.tolist() == [1, 2]
+    assert int(twice) == 6
+
+
+EXTRACT = """func.func @main(%x: tensor<?x3xi64>, %i: index, %j: index) -> (i64, index) {
+  %v = tensor.extract %x[%i, %j] : tensor<?x3xi64>
+  %n = tensor.dim %x, %i : tensor<?x3xi64>
+  func.return %v, %n : i64, index
+}"""
+
+
+def test_extract_and_dim_stay_inside_their_tensor() -> None:
+    x = torch.arange(6).reshape(2, 3)
+    v, n = run(EXTRACT, x, 1, 2)
+    assert (int(v), n) == (5, 3)
+    for i, j, message in [
+        (2, 0, "index 2 is outside dimension 0 of size 2"),
+        (-1, 0, "index -1 is outside dimension 0 of size 2"),
+        (0, 3, "index 3 is outside dimension 1 of size 3"),
+    ]:
+        with pytest.raises(IndexError, match=message):
+            run(EXTRACT, x, i, j)
+    tall = torch.zeros(3, 3, dtype=torch.int64)
+    with pytest.raises(IndexError, match="dimension 2 is outside a tensor of 2 dimensions"):
+        run(EXTRACT, tall, 2, 0)
+
+
+def test_branches_of_host_numbers() -> None:
+    text = """func.func @main(%a: index, %b: index) -> (index, index, index) {
+      %less = arith.cmpi slt, %a, %b : index
+      %x = arith.select %less, %a, %b : index
+      %small = arith.minsi %a, %b : index
+      %q = arith.floordivsi %a, %b : index
+      %r = scf.if %less -> (index) {
+        scf.yield %q : index
+      } else {
+        scf.yield %x : index
+      }
+      func.return %x, %small, %r : index, index, index
+    }"""
+    assert run(text, -7, 2) == (-7, -7, -4)
+    assert run(text, 9, 2) == (2, 2, 2)

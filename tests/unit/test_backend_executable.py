@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_backend_third_party import Probe, Tensor, linked
 
@@ -224,6 +224,7 @@ NUMBERS = """func.func @main(%n: i8, %b: i1, %f: f64) -> (i8, i1, i1, i1, f64) {
 }"""
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.integers(-140, 140), st.booleans(), st.floats(allow_nan=False, width=32))
 def test_host_numbers(n: int, b: bool, f: float) -> None:
     executable = linked(NUMBERS)

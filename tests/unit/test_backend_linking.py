@@ -1,11 +1,10 @@
 """Linking: everything wrong at once with its place, diagnostics, materializers, materials, keys."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from test_backend_third_party import GROUP, Probe, backend_of, linked, parsed
+from test_backend_third_party import GROUP, backend_of, linked, parsed
 
 from fhelium.backend import (
     BoundResource,
@@ -15,9 +14,7 @@ from fhelium.backend import (
     Pipeline,
     Program,
     ResourceBindings,
-    ResourceRequirement,
 )
-from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
 from fhelium.frontends.diagnostics import ProgramError
 from fhelium.scheme.encoding import encode
 from fhelium.scheme.keys import (
@@ -203,133 +200,6 @@ def test_structure_that_cannot_run(text: str, message: str) -> None:
     assert any(message in headline for headline in found), found
 
 
-class Materializer:
-    """Returns what a function makes of the requirements, and remembers what it was asked."""
-
-    def __init__(self, make: Callable[[tuple[ResourceRequirement, ...]], Any]):
-        self.make = make
-        self.asked: list[tuple[ResourceRequirement, ...]] = []
-
-    def materialize(self, requirements: tuple[ResourceRequirement, ...], /) -> ResourceBindings:
-        self.asked.append(requirements)
-        return self.make(requirements)
-
-
-TWO_DEVICES = """func.func @main(%x: tensor<2xi64>) -> tensor<2xi64> {
-  %group = fhelium.resource @world : !dist.group
-  %near = fhelium.resource @near : !mem.device
-  %far = fhelium.resource @far : !mem.device
-  %again = fhelium.resource @near : !mem.device
-  %y = "probe.op"(%x, %near) : (tensor<2xi64>, !mem.device) -> tensor<2xi64>
-  %z = "probe.op"(%y, %far, %group) : (tensor<2xi64>, !mem.device, !dist.group) -> tensor<2xi64>
-  %u = "probe.op"(%z, %again) : (tensor<2xi64>, !mem.device) -> tensor<2xi64>
-  func.return %u : tensor<2xi64>
-}"""
-
-
-def device(symbol: str) -> BoundResource:
-    return BoundResource(symbol, "execution-device", torch.device("cpu"))
-
-
-def needs(*symbols: str, kind: str = "execution-device") -> tuple[ResourceRequirement, ...]:
-    return tuple(ResourceRequirement(symbol, kind) for symbol in symbols)
-
-
-def test_a_materializer_is_asked_once_and_only_for_what_is_missing() -> None:
-    probe = Probe(requirements=(ResourceRequirement("table", "table"),))
-    materializer = Materializer(
-        lambda asked: ResourceBindings(
-            [
-                device(n.symbol)
-                if n.kind == "execution-device"
-                else BoundResource(n.symbol, n.kind, 7)
-                for n in asked
-            ]
-        )
-    )
-    executable = linked(
-        TWO_DEVICES,
-        probe,
-        named_resources=ResourceBindings([GROUP, device("far")]),
-        materializer=materializer,
-    )
-    assert materializer.asked == [(*needs("near"), *needs("table", kind="table"))]
-    assert {r.symbol for r in executable.resources} == {"world", "near", "far", "table"}
-    executable.run(torch.tensor([1, 2]))
-    assert len(materializer.asked) == 1
-
-
-def test_a_materializer_is_not_asked_when_nothing_is_missing() -> None:
-    materializer = Materializer(lambda asked: pytest.fail("nothing is missing"))
-    table = ResourceBindings([GROUP, device("far"), device("near")])
-    linked(TWO_DEVICES, named_resources=table, materializer=materializer)
-    assert materializer.asked == []
-
-
-@pytest.mark.parametrize(
-    ("make", "messages"),
-    [
-        (
-            lambda asked: [device(n.symbol) for n in asked],
-            ["materializer returned a list"],
-        ),
-        (lambda asked: None, ["the materializer returned a NoneType, expected ResourceBindings"]),
-        (
-            lambda asked: ResourceBindings([BoundResource(n.symbol, "table", 1) for n in asked]),
-            ["@near is bound as 'table', expected 'execution-device'", "@far is bound as 'table'"],
-        ),
-        (lambda asked: ResourceBindings([device("near")]), ["4:10: error: resource @far of kind"]),
-        (lambda asked: ResourceBindings(), ["resource @near of kind", "resource @far of kind"]),
-    ],
-)
-def test_what_a_materializer_returns_is_checked(
-    make: Callable[[tuple[ResourceRequirement, ...]], Any], messages: list[str]
-) -> None:
-    found = faults(
-        TWO_DEVICES,
-        NOTHING,
-        backend=backend_of(
-            Probe(), named_resources=ResourceBindings([GROUP]), materializer=Materializer(make)
-        ),
-    )
-    for message in messages:
-        assert any(message in headline for headline in found), (message, found)
-
-
-def test_what_nobody_asked_a_materializer_for_is_left_out() -> None:
-    given = device("far")
-    extra = [device("far"), device("near"), BoundResource("extra", "table", 1)]
-    executable = linked(
-        TWO_DEVICES,
-        named_resources=ResourceBindings([GROUP, given]),
-        materializer=Materializer(lambda asked: ResourceBindings(extra)),
-    )
-    assert {resource.symbol for resource in executable.resources} == {"world", "near", "far"}
-    assert any(resource is given for resource in executable.resources)
-
-
-def test_an_error_of_a_materializer_passes() -> None:
-    def fail(asked: tuple[ResourceRequirement, ...]) -> ResourceBindings:
-        raise FileNotFoundError("no such key file")
-
-    with pytest.raises(FileNotFoundError, match="no such key file"):
-        linked(TWO_DEVICES, materializer=Materializer(fail))
-
-
-def test_one_symbol_cannot_be_two_kinds() -> None:
-    text = TWO_DEVICES.replace("@world", "@near")
-    found = faults(
-        text,
-        NOTHING,
-        backend=backend_of(
-            Probe(), named_resources=ResourceBindings([device("near"), device("far")])
-        ),
-    )
-    assert found == [
-        "2:12: error: resource @near is bound as 'execution-device', expected 'process-group'"
-    ]
-
-
 def test_keys_fit_the_program(parameters: Parameters) -> None:
     secret = generate_secret_key(parameters)
     text = module(
@@ -404,89 +274,33 @@ def test_materials_are_checked(parameters: Parameters) -> None:
     )
 
 
-def op_of(text: str, name: str) -> Any:
-    return next(op for op in parsed(text).module.walk() if op.name == name)
-
-
-def test_diagnostics_return_messages() -> None:
-    text = """func.func @main(%x: tensor<2xi64>) {
-      %g = fhelium.resource @world : !dist.group
-      %y = dist.broadcast %x from 0 in %g : tensor<2xi64>
-      %z = "probe.op"(%x, %g) : (tensor<2xi64>, !dist.group) -> tensor<2xi64>
-      func.return
-    }"""
-    broadcast = op_of(text, "dist.broadcast")
-    bound = OperationBackend(named_resources=ResourceBindings([GROUP]))
-    assert bound.diagnostics(broadcast) == ()
-    assert bound.diagnostics(broadcast, implementation="torch-broadcast") == ()
-    assert OperationBackend().diagnostics(broadcast) == (
-        "resource @world of kind 'process-group' is not bound; bound: none",
-    )
-    wrong = ResourceBindings([BoundResource("world", "table", 1)])
-    (message,) = OperationBackend(named_resources=wrong).diagnostics(broadcast)
-    assert message == "resource @world is bound as 'table', expected 'process-group'"
-    (message,) = bound.diagnostics(broadcast, implementation="nccl")
-    assert message == (
-        "dist.broadcast has no operation implementation 'nccl'; available: 'torch-broadcast'"
-    )
-    (message,) = bound.diagnostics(broadcast, in_place=True)
-    assert "is to run in place, which 'torch-broadcast' does not support" in message
-    assert OperationBackend().diagnostics(broadcast, implementation="nccl") == (
-        "dist.broadcast has no operation implementation 'nccl'; available: 'torch-broadcast'",
-        "resource @world of kind 'process-group' is not bound; bound: none",
-    )
-    (message,) = OperationBackend().diagnostics(op_of(text, "func.return"))
-    assert "func.return has no operation implementation" in message
-    two = backend_of(
-        Probe(name="a"),
-        Probe(name="b", supports_in_place=True),
-        named_resources=ResourceBindings([GROUP]),
-    )
-    probe = op_of(text, "probe.op")
-    (message,) = two.diagnostics(probe)
-    assert "several operation implementations: 'a', 'b'" in message
-    assert two.diagnostics(probe, implementation="b", in_place=True) == ()
-    (message,) = two.diagnostics(probe, implementation="a", in_place=True)
-    assert "'a' does not support" in message
-
-
-def test_diagnostics_see_requirements_records_states_and_materializers(
-    parameters: Parameters,
-) -> None:
+def test_collectives_are_never_removed_duplicated_or_reordered(parameters: Parameters) -> None:
     text = module(
         parameters,
-        f"""func.func @main(%x: {NO_LEVEL}) {{
-      %y = "probe.op"(%x) {{fhelium.implementation = "probe"}} : ({NO_LEVEL}) -> {NO_LEVEL}
-      func.return
-    }}""",
+        f"""func.func @main(%x: {CIPHERTEXT}) -> {CIPHERTEXT} {{
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %a = dist.broadcast %x from 0 in %world : {CIPHERTEXT}
+  %b = dist.all_reduce_add_ciphertext %x in %world : {CIPHERTEXT}
+  %c = dist.broadcast %x from 0 in %world : {CIPHERTEXT}
+  %d = dist.all_reduce_add_ciphertext %x in %world : {CIPHERTEXT}
+  %e = dist.all_reduce %x in %world : {CIPHERTEXT} combine {{
+  ^bb0(%l: {CIPHERTEXT}, %r: {CIPHERTEXT}):
+    dist.yield %l : {CIPHERTEXT}
+  }}
+  %f = ckks.negate %x : {CIPHERTEXT}
+  %g = ckks.negate %x : {CIPHERTEXT}
+  func.return %g : {CIPHERTEXT}
+}}""",
     )
-    op = op_of(text, "probe.op")
-    probe = Probe(requirements=needs("table", kind="table"))
-    (message,) = backend_of(probe).diagnostics(op)
-    assert message == "resource @table of kind 'table' is not bound; bound: none"
-    (message,) = backend_of(Probe()).diagnostics(op, implementation="other")
-    assert "records the implementation 'probe', the caller selects 'other'" in message
-    materializer = Materializer(lambda asked: pytest.fail("diagnostics make nothing"))
-    assert backend_of(probe, materializer=materializer).diagnostics(op) == ()
-    assert OperationBackend().diagnostics(op)[0].startswith("probe.op has no operation impl")
-    negate = module(
-        parameters,
-        f"func.func @main(%x: {NO_LEVEL}) {{\n%y = ckks.negate %x : {NO_LEVEL}\nfunc.return\n}}",
-    )
-    unassigned, missing = backend_of().diagnostics(op_of(negate, "ckks.negate"))
-    assert "ckks.negate has a value of type !ckks.ciphertext<scale = 2^40" in unassigned
-    assert "expected an assigned level: run a scheduling pass" in unassigned
-    assert "ckks.negate has no operation implementation" in missing
-
-
-def test_a_ring_comes_from_the_program(parameters: Parameters) -> None:
-    poly = str(PolyType(BasisAttr(q=range(2)), 1, Form.EVALUATION))
-    body = f"func.func @main(%x: {poly}) {{\n%y = rns.negate %x : {poly}\nfunc.return\n}}"
-    text = module(parameters, body)
-    op = op_of(text, "rns.negate")
-    assert OperationBackend().diagnostics(op) == ()
-    executable = OperationBackend().link(Compilation(parsed(text), pipeline=NOTHING))
-    assert [resource.kind for resource in executable.resources] == ["residue-ring"]
-    found = faults(body, NOTHING, backend=OperationBackend())
-    assert len(found) == 1
-    assert "of kind 'residue-ring' is not bound" in found[0]
+    backend = OperationBackend(named_resources=ResourceBindings([GROUP]))
+    executable = backend.link(Compilation(Program.parse(text)))
+    names = [op.name for op in executable.dispatch_table.operations]
+    assert [name for name in names if name.startswith("dist.")] == [
+        "dist.broadcast",
+        "dist.all_reduce_add_ciphertext",
+        "dist.broadcast",
+        "dist.all_reduce_add_ciphertext",
+        "dist.all_reduce",
+    ]
+    assert names.count("rns.negate") == 1, "pure ops are merged, and unused queries go"

@@ -24,6 +24,7 @@ from fhelium.backend import (
     ResourceBindings,
 )
 from fhelium.dialects.fields import scale_text
+from fhelium.kernels.ntt import intt
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
@@ -322,6 +323,7 @@ class Author:
 BATCHES = {0: (), 1: (2,), 2: (2, 3)}
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("seed", BATCHES)
 @pytest.mark.parametrize("name", CASES)
 def test_random_programs(name: str, seed: int) -> None:
@@ -353,3 +355,29 @@ def test_random_programs(name: str, seed: int) -> None:
         assert bool((result.data < moduli).all())
         error = float(np.abs(decode(decrypt(result, secret)) - value.message).max())
         assert error < TOLERANCE * LARGEST, f"{value.name} is off by {error:.2g} in\n{text}"
+
+
+@pytest.mark.timeout(60)
+def test_transforms_between_a_sum_and_a_projection_settle() -> None:
+    """Rules that move a transform in and out of the same op once chased each other forever here."""
+    parameters = CASES["N64-scale40-digits4"]
+    secret, _ = keys("N64-scale40-digits4")
+    message = np.full(parameters.slots, 0.5)
+    top = Value("%a", parameters.max_level, parameters.scale, 2, "evaluation", message)
+    moved, low = replace(top, form="coefficient"), replace(top, level=1)
+    dropped = replace(low, form="coefficient")
+    text = f"""module attributes {{ckks.parameters = {parameters.to_attribute()}}} {{
+func.func @main(%a: {top.type}, %b: {moved.type}) -> {low.type} {{
+  %c = ckks.to_coefficient %a : {top.type} -> {moved.type}
+  %d = ckks.add %c, %b : {moved.type}
+  %e = ckks.mod_switch %d : {moved.type} -> {dropped.type}
+  %f = ckks.to_evaluation %e : {dropped.type} -> {low.type}
+  func.return %f : {low.type}
+}}
+}}"""
+    compilation = Compilation(Program.parse(text))
+    a = encrypt(encode(message, parameters), secret)
+    b = intt(parameters.ring, a.limbs, a.data)
+    result = OperationBackend().link(compilation).run(a, b)
+    assert isinstance(result, Ciphertext)
+    assert np.abs(decode(decrypt(result, secret)) - 1.0).max() < TOLERANCE

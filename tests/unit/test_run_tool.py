@@ -43,6 +43,8 @@ builtin.module attributes {ckks.parameters = PARAMETERS} {
 }
 """
 
+UNKNOWN_IMPLEMENTATION = 'fhelium-assign-implementations{op="ckks.rotate" implementation="mine"}'
+
 SUM = """
 !ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
 
@@ -128,9 +130,14 @@ def test_printed_facts(work: Workplace, capfd: pytest.CaptureFixture[str]):
 
 def test_pipeline_option(work: Workplace, capfd: pytest.CaptureFixture[str]):
     assert main(work.arguments("--pipeline", "convert-ckks-to-rns")) == 0
-    message = fails_after(work, capfd, ["--pipeline", "canonicalize"])
+    # Nothing needs to be lowered: ckks ops have implementations of their own.
+    assert main(work.arguments("--pipeline", "canonicalize", "--print-dispatch")) == 0
+    assert "torch-ckks-rotate" in capfd.readouterr().out
+    message = fails_after(work, capfd, ["--pipeline", UNKNOWN_IMPLEMENTATION])
     assert "program.mlir:9:" in message
-    assert "ckks.rotate has no operation implementation; available: none" in message
+    assert "ckks.rotate has no operation implementation 'mine'; available: 'torch-ckks-rotate'" in (
+        message
+    )
     message = fails_after(work, capfd, ["--pipeline", "convert-ckks-to-rms"])
     assert "did you mean 'convert-ckks-to-rns'?" in message
 

@@ -1,18 +1,26 @@
 """Encryption and decryption: correct, fresh and unbiased."""
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from fhelium.kernels import pointwise
-from fhelium.kernels.mixed_radix import balanced_digits
+from fhelium.kernels.mixed_radix import balanced_digits, centred_values
 from fhelium.kernels.ntt import intt
+from fhelium.scheme import noise
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
-from fhelium.scheme.encryption import decrypt, encrypt
-from fhelium.scheme.keys import PublicKey, SecretKey, generate_public_key, generate_secret_key
+from fhelium.scheme.encryption import decrypt, decrypt_to_publish, encrypt
+from fhelium.scheme.keys import (
+    PublicKey,
+    SecretKey,
+    generate_keys,
+    generate_public_key,
+    generate_secret_key,
+)
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.sampling import RandomSource
 
@@ -118,3 +126,98 @@ def test_refusals() -> None:
         encrypt(message, "key")  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="decrypt needs a SecretKey, got PublicKey"):
         decrypt(ciphertext, PUBLIC)  # pyright: ignore[reportArgumentType]
+
+
+# Room for the noise of publishing: 40 statistical bits at scale 2^90, in groups of two primes.
+WIDE = Parameters.build(ring_degree=64, depth=1, scale_bits=90, insecure=True)
+WIDE_SECRET, WIDE_PUBLIC = generate_keys(WIDE, random=RandomSource(seed=b"w" * 32))
+
+
+def _published(batch: int, error: float, bits: int, publications: int) -> np.ndarray:
+    """The errors of published encryptions of zero: coefficients, in units of the message."""
+    zero = encrypt(encode(np.zeros((batch, 1)), WIDE), WIDE_PUBLIC)
+    message = decrypt_to_publish(
+        zero,
+        WIDE_SECRET,
+        error=error,
+        statistical_bits=bits,
+        publications=publications,
+        random=RandomSource(seed=bytes(32)),
+    )
+    coefficients = intt(WIDE.ring, message.limbs, message.data)
+    return centred_values(WIDE.ring, message.limbs, coefficients).numpy() / WIDE.scale
+
+
+@pytest.mark.parametrize(("bits", "publications"), [(30, 1), (40, 1), (30, 1 << 20), (31, 7)])
+def test_publishing_adds_the_stated_noise(bits: int, publications: int) -> None:
+    batch, error = 500, 2.0**-70
+    errors = _published(batch, error, bits, publications)
+    expected = sqrt(12 * publications) * 2 ** (bits / 2) * error
+    count = errors.size
+    assert errors.std() == pytest.approx(expected, rel=5 / sqrt(2 * count))
+    assert abs(errors.mean()) < 5 * expected / sqrt(count)
+    assert ((errors / expected) ** 4).mean() == pytest.approx(3, abs=5 * sqrt(96 / count))
+    # Every coefficient and every element has noise of its own.
+    flat = errors.reshape(batch, -1)
+    for correlation in (np.corrcoef(flat.T), np.corrcoef(flat[:64])):
+        others = correlation[~np.eye(len(correlation), dtype=bool)]
+        assert np.abs(others).max() < 6 / sqrt(min(flat.shape))
+
+
+def test_published_results_are_as_precise_as_estimated() -> None:
+    values = np.random.default_rng(0).uniform(-1, 1, WIDE.slots)
+    estimate = noise.encrypt(WIDE, WIDE.scale)
+    x = encrypt(encode(values, WIDE), WIDE_PUBLIC)
+    message = decrypt_to_publish(
+        x, WIDE_SECRET, error=2 * estimate.deviation, statistical_bits=40, publications=100
+    )
+    error = np.abs(decode(message) - values)
+    flooded = noise.flood(estimate, WIDE, statistical_bits=40, publications=100)
+    assert 0 < -np.log2(error.max()) - flooded.bits(WIDE) < 3
+    assert estimate.bits(WIDE) - flooded.bits(WIDE) > 20
+    assert error.max() < 2.0**-17
+
+
+def test_publishing_needs_no_test_source_and_is_fresh() -> None:
+    x = encrypt(encode([0.5], WIDE), WIDE_PUBLIC)
+    draws = [
+        decrypt_to_publish(x, WIDE_SECRET, error=2.0**-70, statistical_bits=30) for _ in range(2)
+    ]
+    assert not torch.equal(draws[0].data, draws[1].data)
+    for message in draws:
+        assert (message.level, message.scale, message.form) == (1, WIDE.scale, "evaluation")
+        assert abs(decode(message, 1)[0] - 0.5) < 2.0**-40
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"error": 0.0}, ValueError, "error is 0.0; expected a finite positive bound, in message"),
+        ({"error": float("nan")}, ValueError, "error is nan; expected a finite positive bound"),
+        ({"error": float("inf")}, ValueError, "error is inf; expected a finite positive bound"),
+        ({"statistical_bits": 0}, ValueError, "statistical_bits is 0; expected 1 to 256"),
+        ({"statistical_bits": 257}, ValueError, "statistical_bits is 257; expected 1 to 256"),
+        ({"statistical_bits": 30.0}, TypeError, "statistical_bits must be an int, got float"),
+        ({"publications": 0}, ValueError, r"publications is 0; expected 1 to 2\^64"),
+        ({"publications": 1 << 65}, ValueError, r"expected 1 to 2\^64"),
+        ({"publications": True}, TypeError, "publications must be an int, got bool"),
+        (
+            {"error": 2.0**-20, "statistical_bits": 256},
+            ValueError,
+            r"noise of deviation 2\^199.8 does not fit the 190.0 bits of level 1; publish at",
+        ),
+        ({"error": 1e300}, ValueError, "does not fit the 190.0 bits of level 1"),
+    ],
+)
+def test_publishing_refuses(changes: dict[str, Any], error: type[Exception], message: str) -> None:
+    x = encrypt(encode([0.5], WIDE), WIDE_PUBLIC)
+    with pytest.raises(error, match=message):
+        decrypt_to_publish(x, WIDE_SECRET, **{"error": 1e-20, "statistical_bits": 30, **changes})
+
+
+def test_publishing_refuses_keys_like_decrypting() -> None:
+    x = encrypt(encode([0.5], WIDE), WIDE_PUBLIC)
+    with pytest.raises(ValueError, match="the key belongs to other parameters"):
+        decrypt_to_publish(x, SECRET, error=1e-20, statistical_bits=30)
+    with pytest.raises(TypeError, match="decrypt needs a SecretKey, got PublicKey"):
+        decrypt_to_publish(x, WIDE_PUBLIC, error=1e-20, statistical_bits=30)  # pyright: ignore[reportArgumentType]

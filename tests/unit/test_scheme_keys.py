@@ -12,12 +12,15 @@ from fhelium.kernels import pointwise
 from fhelium.kernels.automorphism import automorphism
 from fhelium.kernels.mixed_radix import balanced_digits
 from fhelium.kernels.ntt import intt
+from fhelium.scheme.encoding import decode, encode
+from fhelium.scheme.encryption import decrypt, encrypt
 from fhelium.scheme.keys import (
     PublicKey,
     SecretKey,
     SwitchingKey,
     SwitchingKind,
     generate_conjugation_key,
+    generate_keys,
     generate_public_key,
     generate_relinearization_key,
     generate_rotation_key,
@@ -108,6 +111,13 @@ def test_switching_keys_hide_the_gadget_times_the_source(kind: str) -> None:
             ).squeeze(-2)
         _assert_noise(pointwise.subtract(RING, ALL, phase, scaled), ALL)
     assert len({tuple(row[1].flatten().tolist()) for row in key.data}) == len(digits)
+
+
+def test_a_pair_of_keys_belongs_together() -> None:
+    secret, public = generate_keys(PARAMETERS)
+    message = encode([0.5], PARAMETERS)
+    found = decode(decrypt(encrypt(message, public), secret), 1)
+    assert abs(found[0] - 0.5) < 1e-6
 
 
 def test_uniform_halves_come_from_the_seed() -> None:

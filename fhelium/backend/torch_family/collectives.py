@@ -16,11 +16,14 @@ from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.registry import TensorRegion
 from fhelium.backend.resources import (
+    PARAMETERS_RESOURCE_KIND,
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
     ResourceRequirement,
 )
 from fhelium.dialects import distributed
+from fhelium.dialects.ckks.parameters import PARAMETERS
+from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
 DTYPES = sorted(
@@ -172,6 +175,14 @@ class TorchCiphertextAddAllReduceImplementation(_OperandResourceImplementation):
                 "prepare_ciphertext_add_combine returns"
             )
 
+    def resource_requirements(
+        self, invocation: OperationInvocation
+    ) -> tuple[ResourceRequirement, ...]:
+        """A ciphertext that is not lowered comes without moduli: those of the program are used."""
+        if invocation.operand_count == 2:
+            return ()
+        return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
+
     def execute(
         self,
         invocation: OperationInvocation,
@@ -185,13 +196,8 @@ class TorchCiphertextAddAllReduceImplementation(_OperandResourceImplementation):
         Raises `ValueError` when dtype or shape differs between ranks, and `RuntimeError` on every
         rank when the addition raises on one.
         """
-        group = self._group(resources, in_place)
-        if len(inputs) != 2:
-            raise ValueError(
-                f"{self.name} got {len(inputs)} inputs, expected the value and its moduli: run "
-                "convert-ckks-to-rns, which adds them"
-            )
-        value, moduli = inputs
+        group = self._group(resources[:1], in_place)
+        value, moduli = inputs if len(inputs) == 2 else (*inputs, _moduli(invocation, resources))
         return (_fold(self.name, value, group, lambda a, b: (self.combine(a, b, moduli),)),)
 
 
@@ -218,6 +224,17 @@ def distributed_operation_contributions(
     if ciphertext_add is None:
         return generic
     return (*generic, TorchCiphertextAddAllReduceImplementation(ciphertext_add))
+
+
+def _moduli(invocation: OperationInvocation, resources: tuple[BoundResource, ...]) -> Tensor:
+    """Return the primes of a ciphertext's level, from the parameters that were asked for."""
+    parameters, limbs = resources[-1].value, invocation.operand_prime_ids[0]
+    if not isinstance(parameters, Parameters) or limbs is None:
+        raise ValueError(
+            "the ciphertext all-reduce got no moduli, expected them as its second input, or the "
+            "program's parameters and a known level"
+        )
+    return parameters.ring.moduli(limbs, torch.device("cpu"))
 
 
 def _fold(

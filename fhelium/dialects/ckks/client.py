@@ -20,7 +20,7 @@ from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from fhelium.dialects.ckks.checks import expect
+from fhelium.dialects.ckks.checks import HasLevels, expect
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.core import ResourceType
@@ -82,7 +82,9 @@ def expect_message(operation: Operation, value: SSAValue) -> None:
             f"found a message of type {type}, expected a tensor of f64 such as tensor<4096xf64>"
         )
     if not type.get_shape():
-        raise VerifyException("found a message without dimensions, expected a vector: tensor<1xf64>")
+        raise VerifyException(
+            "found a message without dimensions, expected a vector: tensor<1xf64>"
+        )
     parameters = parameters_of(operation)
     if parameters is not None and type.get_shape()[-1] > parameters.ring_degree.data // 2:
         raise VerifyException(
@@ -107,7 +109,7 @@ class EncodeOp(IRDLOperation):
     input = operand_def()
     result = result_def(PlaintextType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), HasLevels())
     assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, input: SSAValue | Operation, result_type: PlaintextType):
@@ -127,7 +129,7 @@ class DecodeOp(IRDLOperation):
     input = operand_def(PlaintextType)
     result = result_def(TensorType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), HasLevels())
     assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, input: SSAValue | Operation, result_type: TensorType):
@@ -154,7 +156,7 @@ class EncryptOp(IRDLOperation):
     key = operand_def(base(ClientKeyType))
     result = result_def(CiphertextType)
 
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(MemoryWriteEffect(), HasLevels())
     assembly_format = (
         "$input `with` $key attr-dict `:` type($input) `,` type($key) `->` type($result)"
     )
@@ -182,7 +184,7 @@ class DecryptOp(IRDLOperation):
     key = operand_def(ClientKeyType(ClientKeyKind.SECRET))
     result = result_def(PlaintextType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), HasLevels())
     assembly_format = "$input `with` $key attr-dict `:` type($input) `->` type($result)"
 
     def __init__(

@@ -33,7 +33,7 @@ from fhelium.dialects.fields import (
     print_fields,
     scale_text,
 )
-from fhelium.dialects.rns.types import SwitchingKeyType, Form, FormAttr, form_text, parse_form
+from fhelium.dialects.rns.types import Form, FormAttr, SwitchingKeyType, form_text, parse_form
 
 CLIENT_TYPE = "ckks.type"
 """What the client passes in or gets back, on lowered arguments, results and materials."""

@@ -18,15 +18,17 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.rns.arithmetic import RnsOp, expect
-from fhelium.dialects.rns.types import BasisAttr, Form, PolyType, SwitchingKeyType
+from fhelium.dialects.rns.types import BasisAttr, Form, PolyType, SwitchingKeyType, basis_text
 
 
 def expect_subset(what: str, part: BasisAttr, whole: BasisAttr, fix: str) -> None:
     """Raise `VerifyException` when `part` has a limb that `whole` lacks."""
     extra = part.limbs - whole.limbs
     if extra:
-        names = ", ".join(sorted(f"{name}[{i}]" for name, i in extra))
-        raise VerifyException(f"found {what} with {names}, which its source lacks: {fix}")
+        names = ", ".join(f"{name}[{i}]" for name, i in sorted(extra))
+        raise VerifyException(
+            f"found {what} with {names}, expected none beyond {basis_text(whole)}: {fix}"
+        )
 
 
 class ReshapeOp(RnsOp, ABC):

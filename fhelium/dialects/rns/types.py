@@ -108,9 +108,9 @@ def parse_basis(parser: AttrParser) -> BasisAttr:
     def parse_range() -> range:
         position = parser.pos
         first = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        if parser.parse_optional_punctuation(":") is None:
-            return range(first, first + 1)
-        end = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        end = first + 1
+        if parser.parse_optional_punctuation(":") is not None:
+            end = parser.parse_integer(allow_boolean=False, allow_negative=False)
         if not first < end <= 4096:
             parser.raise_error(
                 f"found the range {first}:{end}, expected first < end <= 4096", position

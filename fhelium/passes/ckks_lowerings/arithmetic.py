@@ -2,13 +2,11 @@
 
 from abc import ABC
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 
 from fhelium.dialects import ckks, rns
-from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering

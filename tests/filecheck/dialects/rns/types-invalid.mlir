@@ -14,7 +14,7 @@
 
 // -----
 
-// expected-error@+1 {{found 'R', expected}}
+// expected-error@+1 {{found no limbs, expected a basis such as}}
 "test.op"() {a = !rns.moduli<R[0]>} : () -> ()
 
 // -----
@@ -49,7 +49,7 @@
 
 // -----
 
-// expected-error@+1 {{found the limb 4096, expected at most 4095}}
+// expected-error@+1 {{found the range 4096:4097, expected first < end <= 4096}}
 "test.op"() {a = #rns.basis<Q[4096]>} : () -> ()
 
 // -----

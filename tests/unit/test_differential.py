@@ -1,0 +1,71 @@
+"""Random circuits three ways: ckks ops whole, lowered to residue kernels, and numpy in the clear."""
+
+import numpy as np
+import pytest
+import torch
+from circuits import Circuit, annotated_bits, circuits, client_of, results_of
+from hypothesis import HealthCheck, Phase, given, note, settings
+
+from fhelium.backend import Compilation, Pipeline, default_pipeline
+from fhelium.frontends.program import Program
+from fhelium.scheme.parameters import Parameters
+
+SLACK_BITS = 1.0
+"""How far an error may exceed its estimate: see `noise.Estimate.bits`."""
+
+WHOLE = Pipeline()
+LOWERED = Pipeline.parse("convert-ckks-to-rns")
+SIMPLIFIED = Pipeline.parse("cse,dce,canonicalize")
+
+
+def parameter_sets(ring_degree: int) -> list[Parameters]:
+    """INSECURE: for tests alone."""
+
+    def build(depth: int, scale_bits: int, digits: int | None = None) -> Parameters:
+        return Parameters.build(
+            ring_degree=ring_degree,
+            depth=depth,
+            scale_bits=scale_bits,
+            digits=digits,
+            insecure=True,
+        )
+
+    return [
+        build(3, 40),  # one prime a level, one prime a digit
+        build(3, 40, 2),  # digits of two primes
+        build(2, 56, 2),  # two primes a level, digits of three
+        build(4, 45, 2),  # five primes, the last digit a shorter one
+    ]
+
+
+def check(circuit: Circuit) -> None:
+    """Run one circuit every way and compare."""
+    client = client_of(circuit.parameters)
+    program = circuit.program()
+    note(str(program))
+    program.verify()
+    note(f"batch shapes of the inputs: {[plain.shape[:-1] for _, plain in circuit.inputs]}")
+    inputs = [
+        client.input(plain, type, number) for number, (type, plain) in enumerate(circuit.inputs)
+    ]
+
+    def run(pipeline: Pipeline):
+        executable = client.backend.link(Compilation(Program(program.module)), pipeline=pipeline)
+        return results_of(executable.run(*inputs))
+
+    whole = run(WHOLE)
+    for name, pipeline in (("lowered", LOWERED), ("simplified", SIMPLIFIED)):
+        for position, (result, reference) in enumerate(zip(run(pipeline), whole, strict=True)):
+            assert torch.equal(result.data, reference.data), f"result {position} {name}"
+    bounds = [2 ** (SLACK_BITS - bits) for bits in annotated_bits(program)]
+    for name, results in (("whole", whole), ("by default", run(default_pipeline()))):
+        expected = zip(results, circuit.expected(), bounds, strict=True)
+        for position, (result, plain, bound) in enumerate(expected):
+            error = np.abs(client.values(result) - plain).max()
+            assert error <= bound, f"result {position} {name}"
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(circuits(parameter_sets(1 << 10)))
+def test_circuits_at_n_2_10(circuit: Circuit):
+    check(circuit)
