@@ -9,6 +9,7 @@ from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.linking import LinkError
 from fhelium.backend.process_group import ProcessGroupExecutionResource
+from fhelium.backend.program_keys import generate_program_keys
 from fhelium.backend.registry import (
     ImplementationRegistry,
     OperationImplementation,
@@ -97,6 +98,7 @@ __all__ = [
     "default_pipeline",
     "default_registry",
     "distributed_operation_contributions",
+    "generate_program_keys",
     "prepare_ciphertext_add_combine",
     "requested_implementation",
     "residue_contributions",

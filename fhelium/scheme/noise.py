@@ -15,7 +15,7 @@ Everything is in units of the message: an error of the polynomial, divided by th
 """
 
 from dataclasses import dataclass
-from math import hypot, inf, isfinite, log, log2, prod, sqrt
+from math import factorial, hypot, inf, isfinite, log, log2, prod, sqrt
 
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.security import ERROR_DEVIATION
@@ -167,8 +167,14 @@ def _slot_deviation(parameters: Parameters, coefficient_variance: float, scale: 
 
 
 def _rounding_of_components(parameters: Parameters, components: int) -> float:
-    """Variance of a coefficient of r_0 + r_1 s + r_2 s^2 for roundings r_i."""
-    return sum(_ROUNDING * (parameters.ring_degree * _SECRET) ** i for i in range(components))
+    """Variance of a coefficient of r_0 + r_1 s + r_2 s^2 for roundings r_i.
+
+    In a slot E |s^i|^2 is i! (E |s|^2)^i. Each power beyond the first counts one bit more, because
+    the tail of its product with a rounding is longer by that than `Estimate.bits` allows for.
+    """
+    secret = parameters.ring_degree * _SECRET
+    powers = [factorial(i) * 4 ** max(i - 1, 0) * secret**i for i in range(components)]
+    return _ROUNDING * sum(powers)
 
 
 def _combined(first: float, second: float, independent: bool) -> float:

@@ -65,7 +65,7 @@ def check(circuit: Circuit) -> None:
             assert error <= bound, f"result {position} {name}"
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 @given(circuits(parameter_sets(1 << 10)))
 def test_circuits_at_n_2_10(circuit: Circuit):
     check(circuit)

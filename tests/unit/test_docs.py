@@ -91,6 +91,12 @@ def test_readme_python(code: str):
     exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
 
 
+def test_example_from_numpy():
+    done = run([sys.executable, "examples/from_numpy.py"])
+    assert done.returncode == 0, done.stderr
+    assert "8192 slots, largest error" in done.stdout
+
+
 def test_references_are_current():
     done = run([sys.executable, "docs/generate.py", "--check"])
     assert done.returncode == 0, done.stderr

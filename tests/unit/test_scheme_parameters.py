@@ -192,6 +192,13 @@ def test_build_makes_groups_of_primes_for_large_scales(
     assert log2(prod(parameters.moduli[0])) >= scale_bits + 3.9
 
 
+@pytest.mark.parametrize(("scale_bits", "size"), [(40, 1), (60, 2)])
+def test_build_alternates_around_the_scale(scale_bits: float, size: int) -> None:
+    parameters = Parameters.build(ring_degree=16384, depth=6, scale_bits=scale_bits, insecure=True)
+    above = [prime > 2 ** (scale_bits / size) for group in parameters.moduli[1:] for prime in group]
+    assert above == [False, True] * (3 * size)
+
+
 @pytest.mark.parametrize("digits", [None, 1, 2, 3, 5])
 def test_build_makes_p_as_large_as_the_largest_digit(digits: int | None) -> None:
     parameters = Parameters.build(ring_degree=32768, depth=4, scale_bits=40, digits=digits)

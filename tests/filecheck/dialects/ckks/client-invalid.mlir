@@ -59,3 +59,19 @@ func.func @states(%p: !pt, %x: !ct) {
   %4 = "ckks.decrypt"(%x, %public) : (!ct, !ckks.client_key<public>) -> !pt
   func.return
 }
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[97]], special = [193], digits = 1, scale = 2^5,
+                      secret = ternary, security = none>
+!pt = !ckks.plaintext<level = 0, scale = 2^5, form = evaluation>
+!high = !ckks.plaintext<level = 1, scale = 2^5, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @limits(%v: tensor<4xf64>, %p: !pt) {
+    // expected-error@+1 {{found a message of 5 values, expected at most 4, the slots of ckks.parameters}}
+    %0 = ckks.decode %p : !pt -> tensor<5xf64>
+    // expected-error@+1 {{'ckks.encode': found level 1, expected at most 0, the top level of ckks.parameters}}
+    %1 = ckks.encode %v : tensor<4xf64> -> !high
+    func.return
+  }
+}

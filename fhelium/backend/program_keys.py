@@ -1,0 +1,24 @@
+"""The keys of a program, for a client that links it in its own process."""
+
+from typing import cast
+
+from fhelium.backend.resources import BoundResource, ResourceBindings
+from fhelium.frontends.program import Program
+from fhelium.passes.ckks_list_required_keys import required_keys
+from fhelium.scheme.keys import SecretKey, SwitchingKind, generate_switching_key
+
+
+def generate_program_keys(program: Program, secret_key: SecretKey) -> ResourceBindings:
+    """Generate exactly the switching keys that `program` uses, bound under their symbols.
+
+    Raises `PassFailure` when a symbol stands for two keys, and `ValueError` for a step that the
+    parameters do not have. The command `fhelium-keys` does the same for files.
+    """
+    return ResourceBindings(
+        BoundResource(
+            symbol,
+            key.resource_kind,
+            generate_switching_key(secret_key, cast(SwitchingKind, str(key.kind)), key.step),
+        )
+        for symbol, key in required_keys(program.module).items()
+    )
