@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 RANKS  ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test filecheck unit check docs clean
+.PHONY: help setup demo test filecheck unit long check docs clean
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ filecheck: setup ## IR tests: lit and FileCheck
 
 unit: setup ## unit tests: pytest
 	$(BIN)/pytest
+
+long: setup ## differential and precision tests on many examples, and at N = 2^14
+	$(BIN)/pytest -m long --durations=0
 
 check: setup ## ruff and pyright
 	$(BIN)/ruff check .

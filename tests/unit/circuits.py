@@ -1,134 +1,31 @@
-"""Random ckks circuits that are valid by construction, and a client that holds keys for them."""
+"""Random ckks circuits that are valid by construction."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from itertools import combinations_with_replacement
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, combinations_with_replacement
+from math import prod
+from operator import mul
 
 import numpy as np
-import numpy.typing as npt
+from clients import Values, message
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import FloatAttr, FunctionType, ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from fhelium.backend import BoundResource, OperationBackend, ResourceBindings, ResourceRequirement
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType, PlaintextType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.rns.types import Form
 from fhelium.frontends.program import Program
-from fhelium.kernels.ntt import intt
-from fhelium.passes.ckks_annotate_error import MAY_OVERFLOW, PRECISION
-from fhelium.passes.pipeline import Pipeline
-from fhelium.scheme.ciphertext import Ciphertext, Plaintext
-from fhelium.scheme.encoding import decode, encode
-from fhelium.scheme.encryption import decrypt, encrypt
-from fhelium.scheme.keys import (
-    generate_conjugation_key,
-    generate_public_key,
-    generate_relinearization_key,
-    generate_rotation_key,
-    generate_secret_key,
-)
 from fhelium.scheme.parameters import Parameters
-from fhelium.scheme.sampling import RandomSource
 
-Values = npt.NDArray[np.complex128]
 Draw = Callable[[st.SearchStrategy], object]
-
-ANNOTATE = Pipeline.parse("ckks-annotate-error")
-
-
-def seeded(*parts: object) -> RandomSource:
-    """Return a source that depends on `parts` alone, so that a failure comes again."""
-    return RandomSource(seed=hashlib.sha256(repr(parts).encode()).digest())
-
-
-def message(seed: int, *shape: int) -> Values:
-    """Return complex values in the unit disc, some on its border."""
-    rng = np.random.default_rng(seed)
-    radius = np.minimum(1.0, rng.uniform(0, 1.2, shape))
-    return radius * np.exp(2j * np.pi * rng.uniform(size=shape))
-
-
-class Client:
-    """Keys for one set of parameters, made when they are first needed, and a backend with them."""
-
-    def __init__(self, parameters: Parameters):
-        self.parameters = parameters
-        self.secret_key = generate_secret_key(parameters, random=seeded("secret"))
-        self.public_key = generate_public_key(self.secret_key, random=seeded("public"))
-        self.keys: dict[str, BoundResource] = {}
-        self.backend = OperationBackend(materializer=self)
-
-    def materialize(self, requirements: tuple[ResourceRequirement, ...], /) -> ResourceBindings:
-        return ResourceBindings(
-            [self.key(need.symbol, need.kind) for need in requirements if "-key" in need.kind]
-        )
-
-    def key(self, symbol: str, kind: str) -> BoundResource:
-        """Return the key of a name such as rotation_minus_5."""
-        if symbol not in self.keys:
-            secret_key, random = self.secret_key, seeded(symbol)
-            if kind == "relinearization-key":
-                key = generate_relinearization_key(secret_key, random=random)
-            elif kind == "conjugation-key":
-                key = generate_conjugation_key(secret_key, random=random)
-            else:
-                step = int(symbol.removeprefix("rotation_").replace("minus_", "-"))
-                key = generate_rotation_key(secret_key, step, random=random)
-            self.keys[symbol] = BoundResource(symbol, kind, key)
-        return self.keys[symbol]
-
-    def input(self, values: Values, type: CiphertextType | PlaintextType, seed: object = 0):
-        """Return `values` as an input of a type, encrypted with the public key."""
-        plaintext = encode(values, self.parameters, level=type.level, scale=type.scale)
-        if isinstance(type, CiphertextType):
-            return encrypt(plaintext, self.public_key, random=seeded("encryption", seed))
-        if type.form == Form.COEFFICIENT:
-            data = intt(self.parameters.ring, plaintext.limbs, plaintext.data)
-            return Plaintext(data, self.parameters, plaintext.level, plaintext.scale, "coefficient")
-        return plaintext
-
-    def values(self, result: object) -> Values:
-        """Return what a ciphertext decrypts to."""
-        assert isinstance(result, Ciphertext)
-        return decode(decrypt(result, self.secret_key))
-
-
-@cache
-def client_of(parameters: Parameters) -> Client:
-    """Return the one client of a set of parameters."""
-    return Client(parameters)
-
-
-def results_of(result: object) -> tuple[Ciphertext, ...]:
-    """Return what `ProgramExecutable.run` returned as a tuple."""
-    results = result if isinstance(result, tuple) else (result,)
-    assert all(isinstance(each, Ciphertext) for each in results)
-    return results
-
-
-def annotated_bits(program: Program, name: str = "main") -> list[float]:
-    """Return the estimated bits of precision of each result of a function."""
-    annotated = program.clone()
-    ANNOTATE.apply(annotated)
-    end = annotated.function(name).body.block.last_op
-    assert end is not None
-    bits: list[float] = []
-    for value in end.operands:
-        assert isinstance(value.owner, Operation)
-        attribute = value.owner.attributes[PRECISION]
-        assert isinstance(attribute, FloatAttr)
-        assert MAY_OVERFLOW not in value.owner.attributes
-        bits.append(attribute.value.data)
-    return bits
 
 
 @dataclass(frozen=True)
@@ -139,40 +36,41 @@ class Wire:
     plain: Values
     largest: float
 
-    @property
+    @cached_property
     def type(self) -> CiphertextType:
         return CiphertextType.of(self.value)
 
-    @property
+    @cached_property
     def level(self) -> int:
         assert self.type.level is not None
         return self.type.level
 
-    @property
+    @cached_property
     def scale(self) -> float:
         assert self.type.scale is not None
         return self.type.scale
 
-    @property
+    @cached_property
     def multiplies(self) -> bool:
         return self.type.form == Form.EVALUATION
 
-    @property
+    @cached_property
     def rests(self) -> bool:
         return self.multiplies and self.type.components == 2
 
 
-@dataclass
 class Circuit:
     """A program under construction, with its inputs and what it computes in the clear."""
 
-    parameters: Parameters
-    batch: tuple[int, ...]
-    steps: Sequence[int]
-    block: Block = field(default_factory=Block)
-    wires: list[Wire] = field(default_factory=list)
-    inputs: list[tuple[CiphertextType | PlaintextType, Values]] = field(default_factory=list)
-    keys: dict[KeyType, SSAValue] = field(default_factory=dict)
+    def __init__(self, parameters: Parameters, batch: tuple[int, ...], steps: Sequence[int]):
+        self.parameters, self.batch, self.steps = parameters, batch, steps
+        self.block = Block()
+        self.wires: list[Wire] = []
+        self.inputs: list[tuple[CiphertextType | PlaintextType, Values]] = []
+        self.keys: dict[KeyType, SSAValue] = {}
+
+    def __repr__(self) -> str:
+        return f"<{len(self.wires)} wires>"
 
     def state(self, wire: Wire, **changes: object) -> CiphertextType:
         """Return the type of `wire` with some fields changed."""
@@ -180,18 +78,17 @@ class Circuit:
         fields = {name: changes.get(name, getattr(wire.type, name)) for name in names}
         return CiphertextType(**fields)  # pyright: ignore[reportArgumentType]
 
-    def modulus(self, level: int) -> int:
-        product = 1
-        for limb in self.parameters.q_limbs(level):
-            product *= self.parameters.primes[limb]
-        return product
+    @cached_property
+    def moduli(self) -> list[int]:
+        """The modulus of each level."""
+        return list(accumulate(map(prod, self.parameters.moduli), mul))
 
     def divisor(self, level: int) -> int:
-        return self.modulus(level) // self.modulus(level - 1)
+        return prod(self.parameters.moduli[level])
 
     def fits(self, largest: float, scale: float, level: int) -> bool:
         """Return whether a message decodes, with a bit to spare."""
-        return 4 * largest * scale < self.modulus(level)
+        return 4 * largest * scale < self.moduli[level]
 
     def argument(self, type: CiphertextType | PlaintextType, plain: Values) -> SSAValue:
         self.inputs.append((type, plain))
@@ -289,7 +186,11 @@ class Circuit:
 
     def aligns(self, x: Wire, y: Wire) -> bool:
         """Return whether `x` can take the type of `y` by a product with 1 and a rescale."""
-        if x.level <= y.level or self.state(x, level=y.level, scale=y.scale) != y.type:
+        if (
+            x.level <= y.level
+            or x.type.components != y.type.components
+            or x.type.form != y.type.form
+        ):
             return False
         scale = y.scale * self.divisor(y.level + 1)
         return scale >= x.scale * 2**20 and self.fits(x.largest, scale, y.level + 1)
@@ -390,10 +291,8 @@ class Circuit:
     def weighted_sum(self, terms: tuple[Wire, ...], draw: Draw) -> None:
         scale = self.weight_scale(draw)
         weights = [self.plaintext(term, scale, draw) for term in terms]
-        total = sum(
-            (term.plain * plain for term, (_, plain) in zip(terms, weights, strict=True)),
-            start=np.zeros(1),
-        )
+        products = [x.plain * plain for x, (_, plain) in zip(terms, weights, strict=True)]
+        total = sum(products[1:], start=products[0])
         operation = ckks.WeightedSumOp(
             [term.value for term in terms],
             [value for value, _ in weights],

@@ -1,10 +1,13 @@
-"""Random circuits three ways: ckks ops whole, lowered to residue kernels, and numpy in the clear."""
+"""Random circuits three ways: ckks ops whole, lowered to rns, and numpy on the plain values."""
+
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
-from circuits import Circuit, annotated_bits, circuits, client_of, results_of
-from hypothesis import HealthCheck, Phase, given, note, settings
+from circuits import Circuit, circuits
+from clients import annotated_bits, client_of, results_of
+from hypothesis import HealthCheck, given, note, settings
 
 from fhelium.backend import Compilation, Pipeline, default_pipeline
 from fhelium.frontends.program import Program
@@ -65,7 +68,43 @@ def check(circuit: Circuit) -> None:
             assert error <= bound, f"result {position} {name}"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small tensors gain nothing from threads, and lose much on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+THOROUGH = settings(
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+
+
+@settings(THOROUGH, max_examples=15)
 @given(circuits(parameter_sets(1 << 10)))
-def test_circuits_at_n_2_10(circuit: Circuit):
+def test_random_circuits(circuit: Circuit):
+    check(circuit)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(THOROUGH, max_examples=500)
+@given(circuits(parameter_sets(1 << 10)))
+def test_many_random_circuits(circuit: Circuit):
+    check(circuit)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(THOROUGH, max_examples=30)
+@given(circuits(parameter_sets(1 << 14)))
+def test_random_circuits_at_n_2_14(circuit: Circuit):
     check(circuit)

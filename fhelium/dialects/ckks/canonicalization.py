@@ -1,22 +1,31 @@
-"""Identities of the `ckks` dialect, one a class. They hold exactly, on the bits of the payload.
+"""Identities of the `ckks` dialect, one a class.
 
-Those that replace an op by another leave it alone when it records how it runs.
+They hold on the bits of the payload, except where a rule says that it rounds or switches keys less
+often: the result is nearer to the true value then. Those that replace an op by another leave it
+alone when it records how it runs.
 """
 
 from xdsl.ir import Operation, OpResult
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.ckks import (
     AddOp,
     AddScalarOp,
+    ConjugateOp,
     ModSwitchOp,
+    MulIntegerOp,
+    MulOp,
+    MulScalarOp,
     NegateOp,
     RotateOp,
+    SquareOp,
     SubOp,
     ToCoefficientOp,
     ToEvaluationOp,
 )
-from fhelium.dialects.core import has_assignment
+from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
+from fhelium.dialects.core import ResourceOp, has_assignment
 from fhelium.dialects.locations import replace_located
 
 
@@ -60,6 +69,113 @@ class AddScalarZero(RewritePattern):
     def match_and_rewrite(self, op: AddScalarOp, rewriter: PatternRewriter) -> None:
         if op.value.value.data == 0:
             rewriter.replace(op, [], [op.input])
+
+
+def replace_if_valid(
+    rewriter: PatternRewriter, op: Operation, merged: AddScalarOp | MulScalarOp
+) -> None:
+    """Replace `op`, unless the merged scalar overflows, or rounds to zero at its scale."""
+    try:
+        merged.verify_()
+    except VerifyException:
+        merged.erase()
+        return
+    replace_located(rewriter, op, merged)
+
+
+class AddScalarOfAddScalar(RewritePattern):
+    """add_scalar(add_scalar(x, a), b) -> add_scalar(x, a + b), rounded once"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: AddScalarOp, rewriter: PatternRewriter) -> None:
+        if has_assignment(op) or not isinstance(op.input, OpResult):
+            return
+        if isinstance(inner := op.input.op, AddScalarOp):
+            total = inner.value.value.data + op.value.value.data
+            replace_if_valid(rewriter, op, AddScalarOp(inner.input, total))
+
+
+class MulScalarOfMulScalar(RewritePattern):
+    """mul_scalar(mul_scalar(x, a), b) -> mul_scalar(x, a b), rounded once"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MulScalarOp, rewriter: PatternRewriter) -> None:
+        if has_assignment(op) or not isinstance(op.input, OpResult):
+            return
+        inner = op.input.op
+        if not isinstance(inner, MulScalarOp) or inner.result.type.unassigned():
+            return
+        product = inner.value.value.data * op.value.value.data
+        replace_if_valid(rewriter, op, MulScalarOp(inner.input, product, op.result.type))
+
+
+class MulIntegerOfMulInteger(RewritePattern):
+    """mul_integer(mul_integer(x, a), b) -> mul_integer(x, a b), where that fits 64 bits"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MulIntegerOp, rewriter: PatternRewriter) -> None:
+        if has_assignment(op) or not isinstance(op.input, OpResult):
+            return
+        if isinstance(inner := op.input.op, MulIntegerOp):
+            product = inner.value.value.data * op.value.value.data
+            if -(2**63) <= product < 2**63:
+                replace_located(rewriter, op, MulIntegerOp(inner.input, product))
+
+
+class MulIntegerByUnit(RewritePattern):
+    """mul_integer(x, 1) -> x, and mul_integer(x, -1) -> negate(x)"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MulIntegerOp, rewriter: PatternRewriter) -> None:
+        if op.value.value.data == 1:
+            rewriter.replace(op, [], [op.input])
+        elif op.value.value.data == -1 and not has_assignment(op):
+            replace_located(rewriter, op, NegateOp(op.input))
+
+
+class MulOfItself(RewritePattern):
+    """mul(x, x) -> square(x)"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter) -> None:
+        if has_assignment(op) or op.lhs != op.rhs:
+            return
+        if CiphertextType.of(op.lhs).components == 2:
+            replace_located(rewriter, op, SquareOp(op.lhs, op.result.type))
+
+
+class ConjugateOfConjugate(RewritePattern):
+    """conjugate(conjugate(x)) -> x, without the noise of two key switches"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ConjugateOp, rewriter: PatternRewriter) -> None:
+        if isinstance(op.input, OpResult) and isinstance(inner := op.input.op, ConjugateOp):
+            rewriter.replace(op, [], [inner.input])
+
+
+class RotateOfRotate(RewritePattern):
+    """rotate(rotate(x, a), b) -> rotate(x, a + b), where the key of the sum is at hand
+
+    A key is at hand when a `fhelium.resource` above, in the same block, names it: canonicalization
+    asks for no new keys. Opposite steps cancel without any.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: RotateOp, rewriter: PatternRewriter) -> None:
+        if not isinstance(op.input, OpResult) or not isinstance(inner := op.input.op, RotateOp):
+            return
+        step = inner.step.value.data + op.step.value.data
+        if step == 0:
+            rewriter.replace(op, [], [inner.input])
+            return
+        if has_assignment(op):
+            return
+        wanted, above = KeyType(KeyKind.ROTATION, step), op.prev_op
+        while above is not None:
+            if isinstance(above, ResourceOp) and above.result.type == wanted:
+                replace_located(rewriter, op, RotateOp(inner.input, step, above))
+                return
+            above = above.prev_op
 
 
 class RotateByZero(RewritePattern):
@@ -106,10 +222,14 @@ class FormRoundTrip(RewritePattern):
 
 PATTERNS: dict[type[Operation], tuple[RewritePattern, ...]] = {
     AddOp: (AddOfNegate(),),
-    AddScalarOp: (AddScalarZero(),),
+    AddScalarOp: (AddScalarZero(), AddScalarOfAddScalar()),
+    ConjugateOp: (ConjugateOfConjugate(),),
     ModSwitchOp: (ModSwitchToSameLevel(), ModSwitchOfModSwitch()),
+    MulIntegerOp: (MulIntegerByUnit(), MulIntegerOfMulInteger()),
+    MulOp: (MulOfItself(),),
+    MulScalarOp: (MulScalarOfMulScalar(),),
     NegateOp: (NegateOfNegate(),),
-    RotateOp: (RotateByZero(),),
+    RotateOp: (RotateByZero(), RotateOfRotate()),
     SubOp: (SubOfNegate(),),
     ToCoefficientOp: (FormRoundTrip(),),
     ToEvaluationOp: (FormRoundTrip(),),

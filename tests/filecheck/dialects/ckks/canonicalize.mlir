@@ -162,3 +162,18 @@ func.func @one_form(%x: !ct) -> !coeff {
   %a = ckks.to_coefficient %x : !ct -> !coeff
   func.return %a : !coeff
 }
+
+// Only the op itself, not what merely stands before it.
+// CHECK-LABEL: func.func @other_neighbours
+// CHECK-NEXT:  %a = ckks.negate %x
+// CHECK-NEXT:  %b = ckks.mod_switch %a
+// CHECK-NEXT:  %c = ckks.negate %y
+// CHECK-NEXT:  %d = ckks.to_evaluation %c
+// CHECK-NEXT:  func.return %b, %d
+func.func @other_neighbours(%x: !ct, %y: !coeff) -> (!ct2, !ct) {
+  %a = ckks.negate %x : !ct
+  %b = ckks.mod_switch %a : !ct -> !ct2
+  %c = ckks.negate %y : !coeff
+  %d = ckks.to_evaluation %c : !coeff -> !ct
+  func.return %b, %d : !ct2, !ct
+}

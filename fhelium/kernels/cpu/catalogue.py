@@ -1,0 +1,45 @@
+"""The kernels by name, with the parameters that their code depends on."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from fhelium.kernels.cpu import elementwise
+from fhelium.kernels.cpu.conversion import build_mod_up
+from fhelium.kernels.cpu.gather import build_gather
+from fhelium.kernels.cpu.products import build_weighted_sum
+from fhelium.kernels.cpu.transforms import build_intt, build_ntt
+
+BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
+    "ntt": build_ntt,
+    "intt": build_intt,
+    "add": elementwise.build_add,
+    "subtract": elementwise.build_subtract,
+    "negate": elementwise.build_negate,
+    "add_constant": elementwise.build_add_constant,
+    "scale": elementwise.build_scale,
+    "multiply": elementwise.build_multiply,
+    "square": elementwise.build_square,
+    "weighted_sum": build_weighted_sum,
+    "mod_up": build_mod_up,
+    "mod_down": elementwise.build_mod_down,
+    "gather": build_gather,
+}
+"""Functions of the parameters of a `KernelSpec` and then the vector width."""
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One kernel: its name in `BUILDERS`, the sizes written into its code, and its vector width."""
+
+    name: str
+    sizes: tuple[int, ...]
+    width: int
+
+    def build(self) -> ModuleOp:
+        """Write its module."""
+        return BUILDERS[self.name](*self.sizes, self.width)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.sizes))}; {self.width} lanes)"
