@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 RANKS  ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test filecheck unit long check docs clean
+.PHONY: help setup demo bench test filecheck unit long check docs clean
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +19,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 demo: setup ## score a data set under encryption on RANKS=2 processes
 	$(BIN)/python examples/logistic_regression.py --ranks $(RANKS)
+
+bench: setup ## time the ops of CKKS, with one thread, into build/bench.json
+	mkdir -p build
+	$(BIN)/python benchmarks/ckks_ops.py --json build/bench.json
 
 test: setup check filecheck unit ## types, style, IR tests and unit tests
 

@@ -3,7 +3,7 @@
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.compilation import Compilation
-from fhelium.backend.default import default_registry
+from fhelium.backend.default import complete_registry, default_registry
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.invocation import OperationInvocation
@@ -95,6 +95,7 @@ __all__ = [
     "TorchProcessGroupQueryImplementation",
     "TorchResidueImplementation",
     "ciphertext_contributions",
+    "complete_registry",
     "default_pipeline",
     "default_registry",
     "distributed_operation_contributions",

@@ -46,9 +46,9 @@ class OperationBackend:
         materializer: ResourceMaterializer | None = None,
     ):
         if registry is None:
-            from fhelium.backend.default import default_registry
+            from fhelium.backend.default import complete_registry
 
-            registry = default_registry()
+            registry = complete_registry()
         workspace = workspace or BackendWorkspace()
         self.registry = registry
         self.workspace = BackendWorkspace(

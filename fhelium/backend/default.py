@@ -4,6 +4,7 @@ from functools import cache
 
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
+from fhelium.backend.cpu_family.residues import cpu_contributions
 from fhelium.backend.registry import OperationImplementationRegistry
 from fhelium.backend.torch_family.ciphertexts import ciphertext_contributions
 from fhelium.backend.torch_family.client import client_contributions
@@ -25,3 +26,12 @@ def default_registry() -> OperationImplementationRegistry:
     )
     add = prepare_ciphertext_add_combine(OperationBackend(local))
     return local.with_implementations(distributed_operation_contributions(ciphertext_add=add))
+
+
+@cache
+def complete_registry() -> OperationImplementationRegistry:
+    """Return all families: `torch`, and `cpu` for the ops that name it.
+
+    A program that assigns nothing runs as with `default_registry`.
+    """
+    return default_registry().with_implementations(cpu_contributions())

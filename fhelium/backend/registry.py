@@ -98,8 +98,9 @@ class ImplementationRegistry(Generic[ImplementationT]):
     def resolve(self, operation_type: type[Operation], *, requested: str | None) -> ImplementationT:
         """Resolve one named implementation, refusing ambiguous defaults.
 
-        Raises `KeyError` for a name that is not registered, and `ValueError` when none is
-        requested and there is no single candidate. Both list the choices.
+        One whose attribute `only_by_name` is true is no candidate unless it is requested. Raises
+        `KeyError` for a name that is not registered, and `ValueError` when none is requested and
+        there is no single candidate. Both list the choices.
         """
         named = self._by_type.get(operation_type, {})
         choices = ", ".join(repr(name) for name in named) or "none"
@@ -114,12 +115,14 @@ class ImplementationRegistry(Generic[ImplementationT]):
             raise ValueError(
                 f"{operation_type.name} has no {self.category} implementation; available: none"
             )
-        if len(named) > 1:
+        candidates = [i for i in named.values() if not getattr(i, "only_by_name", False)]
+        if len(candidates) != 1:
+            count = "several" if candidates else "no default among its"
             raise ValueError(
-                f"{operation_type.name} has several {self.category} implementations: {choices}; "
+                f"{operation_type.name} has {count} {self.category} implementations: {choices}; "
                 "choose one with fhelium-assign-implementations"
             )
-        return next(iter(named.values()))
+        return candidates[0]
 
 
 @runtime_checkable

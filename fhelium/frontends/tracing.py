@@ -3,20 +3,26 @@
     program = trace(lambda x, y: 0.5 * x * y + x.rotate(1) - 1.0, parameters)
 
 Levels and scales are placed as the function runs. Level l has one canonical scale: that of the
-parameters at the top, and below it s_l = s_{l+1}^2 / (primes of level l+1), so that products at one
-level agree after their rescale, exactly (Kim, Papadimitriou and Polyakov, 2022, section 4.2). Every
-product is relinearized and rescaled at once; operands of different levels meet at the lower one.
+parameters where the inputs are, and below it s_l = s_{l+1}^2 / (primes of level l+1), so that
+products at one level agree after their rescale, exactly (Kim, Papadimitriou and Polyakov, 2022,
+section 4.2). Every product is relinearized and rescaled at once; operands of different levels meet
+at the lower one. Each op is verified where the function makes it.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import log2
+from operator import index
+from typing import ClassVar, SupportsFloat
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
@@ -33,21 +39,38 @@ class TracingError(ValueError):
 
 @dataclass
 class _Trace:
-    """The function under construction."""
+    """The function under construction, whose inputs are at level `top`."""
 
     parameters: Parameters
+    top: int
     block: Block = field(default_factory=Block)
     keys: dict[KeyType, SSAValue] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        main = FuncOp("main", ((), ()), Region(self.block))
+        self.module = ModuleOp([main], attributes={PARAMETERS: self.parameters.to_attribute()})
+        self.main = main
+
     def emit(self, operation: Operation) -> SSAValue:
         self.block.add_op(operation)
+        try:
+            operation.verify_()
+        except VerifyException as error:
+            raise TracingError(f"{operation.name}: {error}") from None
         return operation.results[0]
 
     def scale(self, level: int) -> float:
         """The canonical scale of a level."""
-        scale = self.parameters.scale
-        for above in range(self.parameters.max_level, level, -1):
+        default = scale = self.parameters.scale
+        for above in range(self.top, level, -1):
             scale = scale * scale / self.divisor(above)
+            if not default / 2 < scale < 2 * default:
+                raise TracingError(
+                    f"the scale of level {above - 1} would be 2^{log2(scale):.1f}, expected about "
+                    f"2^{log2(default):.1f}: what the primes are off the scale doubles with every "
+                    "level, so start the inputs at a lower level, or choose primes nearer to the "
+                    "scale"
+                )
         return scale
 
     def divisor(self, level: int) -> float:
@@ -86,13 +109,16 @@ class _Trace:
 class Vector:
     """An encrypted vector inside a traced function.
 
-    Supports `+`, `-`, `*`, negation and integer powers with vectors and real numbers, `rotate` and
-    `conjugate`.
+    Supports `+`, `-` and `*` with vectors and real numbers, negation, integer powers, `rotate` and
+    `conjugate`. What has no program raises `TracingError`.
     """
 
     trace: _Trace = field(repr=False)
     value: SSAValue = field(repr=False)
     level: int
+
+    # NumPy's arrays and numbers leave their arithmetic with vectors to the methods below.
+    __array_ufunc__: ClassVar = None
 
     def _same(self, operation: Operation) -> Vector:
         return Vector(self.trace, self.trace.emit(operation), self.level)
@@ -101,6 +127,11 @@ class Vector:
         """Return the same vector at a lower level, in that level's scale. Costs a product by 1."""
         if level == self.level:
             return self
+        if not 0 <= level < self.level:
+            raise TracingError(
+                f"found the level {level}, expected 0 to {self.level}, the level of the vector: "
+                "dropped primes do not come back"
+            )
         trace = self.trace
         if level + 1 < self.level:
             scale = trace.scale(self.level)
@@ -122,7 +153,7 @@ class Vector:
         if isinstance(other, Vector):
             x, y = self._aligned(other)
             return x._same(ckks.AddOp(x.value, y.value))
-        return self._same(ckks.AddScalarOp(self.value, float(other)))
+        return self._same(ckks.AddScalarOp(self.value, _number(other)))
 
     __radd__ = __add__
 
@@ -133,7 +164,7 @@ class Vector:
         if isinstance(other, Vector):
             x, y = self._aligned(other)
             return x._same(ckks.SubOp(x.value, y.value))
-        return self + -float(other)
+        return self + -_number(other)
 
     def __rsub__(self, other: float) -> Vector:
         return -self + other
@@ -141,9 +172,10 @@ class Vector:
     def __mul__(self, other: Vector | float) -> Vector:
         trace = self.trace
         if not isinstance(other, Vector):
+            number = _number(other)
             trace.require(self.level)
             scale = trace.scale(self.level - 1) * trace.divisor(self.level)
-            product = ckks.MulScalarOp(self.value, float(other), trace.type(self.level, scale))
+            product = ckks.MulScalarOp(self.value, number, trace.type(self.level, scale))
             return trace.rescaled(trace.emit(product), self.level)
         x, y = self._aligned(other)
         trace.require(x.level)
@@ -161,7 +193,7 @@ class Vector:
 
     def __pow__(self, exponent: int) -> Vector:
         """Raise to a power of at least 1, in the least depth."""
-        if not isinstance(exponent, int) or exponent < 1:
+        if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 1:
             raise TracingError(
                 f"found the exponent {exponent!r}, expected an integer of at least 1"
             )
@@ -172,14 +204,29 @@ class Vector:
 
     def rotate(self, step: int) -> Vector:
         """Rotate the slots to the left by `step`, as `numpy.roll(values, -step)` does."""
-        if step == 0:
+        try:
+            places = index(step)
+        except TypeError:
+            raise TracingError(f"found the step {step!r}, expected an integer") from None
+        if places == 0:
             return self
-        key = self.trace.key(KeyKind.ROTATION, step)
-        return self._same(ckks.RotateOp(self.value, step, key))
+        key = self.trace.key(KeyKind.ROTATION, places)
+        return self._same(ckks.RotateOp(self.value, places, key))
 
     def conjugate(self) -> Vector:
         """Take the complex conjugate of every slot."""
         return self._same(ckks.ConjugateOp(self.value, self.trace.key(KeyKind.CONJUGATION)))
+
+
+def _number(value: object) -> float:
+    """Return what stands beside a vector as a real number."""
+    if isinstance(value, SupportsFloat) and not isinstance(value, bool):
+        with suppress(TypeError, OverflowError):
+            return float(value)
+    raise TracingError(
+        f"found {type(value).__name__} beside a vector, expected another vector or a real number "
+        "below 2^1024"
+    )
 
 
 def trace(
@@ -190,20 +237,27 @@ def trace(
 ) -> Program:
     """Run `function` on symbolic vectors, one for each of its parameters, and return its program.
 
-    The inputs are fresh ciphertexts at `level` (by default the top) and the default scale of that
-    level; results are at the levels where they come out. Raises `TracingError` when a product has
-    no level left, or when the function returns something else than vectors.
+    The inputs are fresh ciphertexts at `level` (by default the top) and the default scale, as
+    `encode` makes them; results are at the levels where they come out. Raises `TracingError` when
+    a product has no level left, when a number cannot be encoded, for parameters that are not
+    positional, and when the function returns something else than vectors.
     """
     top = parameters.max_level if level is None else level
     parameters.check_level(top)
-    tracer = _Trace(parameters)
+    tracer = _Trace(parameters, top)
     arguments: list[Vector] = []
-    for position, name in enumerate(inspect.signature(function).parameters):
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise TracingError(
+                f"found the parameter {parameter}, which is {parameter.kind.description}, expected "
+                "positional ones: each is an input of the program"
+            )
         argument = tracer.block.insert_arg(tracer.type(top), position)
-        argument.name_hint = name
+        if parameter.name.isascii():  # what MLIR text can say
+            argument.name_hint = parameter.name
         arguments.append(Vector(tracer, argument, top))
     returned = function(*arguments)
-    results = [returned] if isinstance(returned, Vector) else list(returned)
+    results = list(returned) if isinstance(returned, Iterable) else [returned]
     for result in results:
         if not isinstance(result, Vector) or result.trace is not tracer:
             raise TracingError(
@@ -212,8 +266,7 @@ def trace(
             )
     values = [result.value for result in results]
     tracer.block.add_op(ReturnOp(*values))
-    types = FunctionType.from_lists(
+    tracer.main.function_type = FunctionType.from_lists(
         [argument.type for argument in tracer.block.args], [value.type for value in values]
     )
-    main = FuncOp("main", types, Region(tracer.block))
-    return Program(ModuleOp([main], attributes={PARAMETERS: parameters.to_attribute()}))
+    return Program(tracer.module)

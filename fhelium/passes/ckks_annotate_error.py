@@ -36,9 +36,9 @@ class CkksAnnotateErrorPass(ModulePass):
     """Write on each op that yields a ciphertext how precise it is: `ckks.precision_bits = 21.3`.
 
     That is the number of bits after the point that are right in every slot once decoded, a f64
-    rounded to a tenth: the fewest of the op's results and of the times it runs. An op whose message
-    might not fit the modulus of its level, and would decode to something else, gets
-    `ckks.may_overflow` too. An op that never runs gets neither.
+    rounded to a tenth: the fewest of the op's results and of the times it runs, infinity for an
+    exact zero. An op whose message might not fit the modulus of its level, and would decode to
+    something else, gets `ckks.may_overflow` too. An op that never runs gets neither.
 
     - `largest` bounds the magnitude of every message that comes from outside: arguments of
       functions that nothing calls, materials, and what is encoded. Ciphertexts among them count as

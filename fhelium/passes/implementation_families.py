@@ -8,7 +8,8 @@ from fhelium.dialects import ckks, distributed, memory, rns
 
 FAMILIES: dict[str, dict[str, str]] = {
     "torch": {
-        op.name: f"torch-{op.name.replace('.', '-').replace('_', '-')}" for op in (*ckks.OPERATIONS, *rns.OPERATIONS)
+        op.name: f"torch-{op.name.replace('.', '-').replace('_', '-')}"
+        for op in (*ckks.OPERATIONS, *rns.OPERATIONS)
     }
     | {
         distributed.RankOp.name: "torch-process-group-query",
@@ -17,5 +18,11 @@ FAMILIES: dict[str, dict[str, str]] = {
         distributed.AllReduceOp.name: "torch-generic-all-reduce",
         distributed.AllReduceAddCiphertextOp.name: "torch-ciphertext-add-all-reduce",
         memory.TransferOp.name: "torch-memory-transfer",
+    },
+    "cpu": {
+        op.name: f"cpu-{op.name.replace('.', '-').replace('_', '-')}"
+        for op in rns.OPERATIONS
+        # Those move no words that a kernel could move faster.
+        if op not in (rns.ModuliOp, rns.ComponentsOp, rns.ProjectOp)
     },
 }

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import ceil, isfinite, log2, prod
 from typing import TYPE_CHECKING
@@ -128,8 +129,9 @@ class Parameters:
     ) -> "Parameters":
         """Choose primes for `depth` rescales at scale 2^scale_bits.
 
-        Each level above the first is a group near 2^scale_bits, in turn below and above it; a group
-        of more than 50 bits is made of primes of equal size that fit. Group 0 has `first_bits`, by
+        Each level above the first is a group near 2^scale_bits, chosen so that products keep that
+        scale at every level; a group of more than 50 bits is made of primes of equal size that fit.
+        Group 0 has `first_bits`, by
         default 10 more than the scale (4 to 9 more where that still fits one prime): messages up
         to 2^(first_bits - scale_bits - 1) decode at level 0. `digits` is by default one a prime of
         Q, which needs the smallest P. P has the size of the largest digit, in as few primes as
@@ -149,10 +151,8 @@ class Parameters:
             first_bits = one_prime if one_prime >= scale_bits + 4 else scale_bits + 10
         first_size, size = ceil(first_bits / MAXIMUM_BITS), ceil(scale_bits / MAXIMUM_BITS)
         first = ntt_primes(first_bits / first_size, ring_degree, first_size)
-        # In one call, so that they alternate around the scale from group to group.
-        others = ntt_primes(scale_bits / size, ring_degree, size * depth, first)
-        groups = (first, *(others[i : i + size] for i in range(0, len(others), size)))
-        taken = [*first, *others]
+        groups = (first, *_level_groups(ring_degree, depth, scale_bits, size, first))
+        taken = [prime for group in groups for prime in group]
         count = len(taken)
         digits = count if digits is None else digits
         width = ceil(count / min(max(digits, 1), count))
@@ -296,3 +296,29 @@ class Parameters:
 
 def _is_power_of_two(value: int, minimum: int, maximum: int) -> bool:
     return minimum <= value <= maximum and value & (value - 1) == 0
+
+
+def _level_groups(
+    ring_degree: int, depth: int, scale_bits: float, size: int, exclude: tuple[int, ...]
+) -> list[tuple[int, ...]]:
+    """Return the groups of levels 1 to `depth`, of `size` primes each.
+
+    A product at scale s comes out of a rescale at s^2 / q. From the top level down each q is as
+    near as it gets to s^2 / 2^scale_bits, so that the scale does not drift: with primes that are
+    merely near 2^scale_bits its distance would double from level to level.
+    """
+    wanted = Fraction(2.0**scale_bits)
+    scale, taken, groups = wanted, list(exclude), list[tuple[int, ...]]()
+    for _ in range(depth):
+        target = scale * scale / wanted
+        group: list[int] = []
+        for position in range(size):
+            share = float(target / prod(group)) ** (1 / (size - position))
+            bits = min(log2(share), MAXIMUM_BITS)
+            group += ntt_primes(bits, ring_degree, 1, [*taken, *group])
+        taken += group
+        groups.insert(0, tuple(group))
+        scale = scale * scale / prod(group)
+        # Exact, but for digits far behind those that matter, which would double at each level.
+        scale = Fraction(float(scale))
+    return groups

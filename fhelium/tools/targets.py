@@ -13,4 +13,9 @@ def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
 
         return AliasedMLIRTarget
 
-    return {"fhelium-mlir": get_fhelium_mlir}
+    def get_kernel() -> type[Target]:
+        from fhelium.tools.kernel_targets import KernelTarget
+
+        return KernelTarget
+
+    return {"fhelium-mlir": get_fhelium_mlir, "kernel": get_kernel}

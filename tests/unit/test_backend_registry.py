@@ -37,6 +37,7 @@ from fhelium.backend import (
     OperationInvocation,
     OperationSpec,
     OperationSpecRegistry,
+    complete_registry,
     default_registry,
     distributed_operation_contributions,
     requested_implementation,
@@ -168,8 +169,8 @@ def test_an_operation_class_needs_a_spec() -> None:
 
 def test_registries_are_not_filled_on_import() -> None:
     assert OperationImplementationRegistry().implementations == ()
-    before = default_registry().implementations
-    default_registry().with_implementations([Probe(operation_types=cast("Any", (rns.AddOp,)))])
+    before = complete_registry().implementations
+    complete_registry().with_implementations([Probe(operation_types=cast("Any", (rns.AddOp,)))])
     assert OperationBackend().registry.implementations == before
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
-from clients import annotated_bits, client_of, results_of
+from clients import ANNOTATE, annotated_bits, client_of, results_of
 
-from fhelium.backend import Compilation
+from fhelium.backend import Compilation, Pipeline, default_pipeline
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.frontends.program import Program
@@ -50,7 +50,9 @@ def errors(program: Program, parameters: Parameters, expected: Callable, seed: i
     types = list(program.function().function_type.inputs)
     assert all(isinstance(type, CiphertextType | PlaintextType) for type in types)
     values = np.random.default_rng(seed).uniform(-1, 1, (len(types), parameters.slots))
-    executable = client.backend.link(Compilation(program))
+    # What the pass writes stands in no one's way.
+    pipeline = Pipeline((*ANNOTATE.passes, *default_pipeline().passes))
+    executable = client.backend.link(Compilation(program), pipeline=pipeline)
     inputs = [
         client.input(row, type, (seed, number))  # pyright: ignore[reportArgumentType]
         for number, (row, type) in enumerate(zip(values, types, strict=True))
@@ -255,17 +257,27 @@ def test_products_at_n_2_14():
     assert (parameters.ring_degree, parameters.scale) == (1 << 14, 2.0**40)
     assert parameters.max_level == DEPTH
 
-    def products(*factors):
-        return factors[0] * factors[1], product_chain(*factors)
+    def products(x, a, b, c, d, e, f, g):
+        return x * a, product_chain(x, a, b, c, d, e, f, g)
 
-    product, chain = errors(
-        trace(lambda x, a, b, c, d, e, f, g: products(x, a, b, c, d, e, f, g), parameters),
-        parameters,
-        products,
-        seed=3,
-    )
+    product, chain = errors(trace(products, parameters), parameters, products, seed=3)
     assert product < 1e-6
     assert chain < 1e-4
+
+
+def test_more_origins_than_are_told_apart():
+    """Summing all slots holds 2^13 rotated errors; those beyond 4096 count as dependent."""
+
+    def summed(x, steps: int):
+        for i in range(steps):
+            x = x + rotate(x, 1 << i)
+        return x
+
+    def bits(steps: int) -> float:
+        return annotated_bits(trace(lambda x: summed(x, steps), CASES[SECURE]))[0]
+
+    assert bits(3) - bits(9) == pytest.approx(3, abs=0.2)
+    assert 3 <= bits(7) - bits(13) <= 4.5
 
 
 @pytest.fixture(autouse=True)

@@ -192,11 +192,21 @@ def test_build_makes_groups_of_primes_for_large_scales(
     assert log2(prod(parameters.moduli[0])) >= scale_bits + 3.9
 
 
-@pytest.mark.parametrize(("scale_bits", "size"), [(40, 1), (60, 2)])
-def test_build_alternates_around_the_scale(scale_bits: float, size: int) -> None:
-    parameters = Parameters.build(ring_degree=16384, depth=6, scale_bits=scale_bits, insecure=True)
-    above = [prime > 2 ** (scale_bits / size) for group in parameters.moduli[1:] for prime in group]
-    assert above == [False, True] * (3 * size)
+@pytest.mark.parametrize(
+    ("ring_degree", "scale_bits", "size", "tolerance"),
+    [(16384, 40, 1, 2.0**-17), (65536, 45, 1, 2.0**-17), (16384, 60, 2, 2.0**-7)],
+)
+def test_build_keeps_the_scale_of_products(
+    ring_degree: int, scale_bits: float, size: int, tolerance: float
+) -> None:
+    parameters = Parameters.build(
+        ring_degree=ring_degree, depth=30, scale_bits=scale_bits, insecure=True
+    )
+    scale = parameters.scale
+    for group in reversed(parameters.moduli[1:]):
+        assert len(group) == size
+        scale = scale * scale / prod(group)
+        assert abs(log2(scale) - scale_bits) < tolerance
 
 
 @pytest.mark.parametrize("digits", [None, 1, 2, 3, 5])

@@ -10,10 +10,10 @@ from fhelium.scheme.keys import generate_keys, generate_relinearization_key
 from fhelium.scheme.presets import PRESETS
 
 DIGESTS = {
-    "N13": "63126f8f4e7bd3a9",
-    "N14": "59575fe3e7b9f782",
-    "N15": "3fc8db0857fb979b",
-    "N16": "1a42bcfda8788a1a",
+    "N13": "49b87cce97857bc8",
+    "N14": "49a3c032462a64cd",
+    "N15": "694dcde307d1bb68",
+    "N16": "118e5963fb78eac1",
 }
 
 

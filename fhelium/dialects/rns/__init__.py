@@ -10,7 +10,6 @@ section 3; Han and Ki, 2020, section 3).
 from xdsl.ir import Attribute, Dialect, Operation
 
 from fhelium.dialects.rns.arithmetic import (
-    CONSTANT,
     AddConstantOp,
     AddOp,
     ComponentsOp,
@@ -20,7 +19,6 @@ from fhelium.dialects.rns.arithmetic import (
     NegateOp,
     SquareOp,
     SubOp,
-    SumOp,
     WeightedSumOp,
 )
 from fhelium.dialects.rns.basis import KeyProductOp, ModDownOp, ModUpOp, ProjectOp, ScaleUpOp

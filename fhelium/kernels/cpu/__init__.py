@@ -2,7 +2,9 @@
 
 In the order in which a kernel comes to life: `builder` writes IR, `residues` is exact arithmetic
 on vectors of float64 with bounds that are tracked as it is written, `transforms`, `elementwise`,
-`products`, `conversion` and `gather` build one kernel each, `catalogue` names them, `compiler`
-makes machine code of them and `cache` keeps it, `launch` calls it, and `operations` is the same
-functions on tensors as the reference kernels beside this folder.
+`products`, `conversion` and `gather` build the kernels and `schedule` orders the transforms,
+`catalogue` names them, `compiler` makes machine code for the `host` and `cache` keeps it. None of
+these imports torch. `loader` brings the code into the process, `launch` calls it on `threads` with
+the `tables` of a ring, and `operations` has the functions of the reference kernels beside this
+folder.
 """

@@ -2,7 +2,8 @@
 
 Every kernel is `void kernel(ptr arguments, i64 begin, i64 end)`. `arguments` points to 64-bit
 words, which are pointers or integers; `begin` and `end` are the part of the work that this call
-does, so that several threads can share one set of arguments.
+does, so that several threads can share one set of arguments. `void kernel_share(ptr words)` beside
+it does the part of one OpenMP thread.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,6 +45,7 @@ class KernelBuilder:
     """
 
     def __init__(self, name: str, width: int):
+        self.name = name
         self.width = width
         self.doubles = VectorType(f64, [width])
         self.integers = VectorType(i64, [width])
@@ -59,6 +61,7 @@ class KernelBuilder:
     def finish(self) -> ModuleOp:
         """End the kernel and return its module."""
         self._block.add_op(llvm.ReturnOp())
+        self.module.body.block.add_ops(_share(self.name))
         return self.module
 
     def _add(self, operation: Operation) -> SSAValue:
@@ -233,3 +236,44 @@ class KernelBuilder:
         self._block.add_op(llvm.BrOp(head, following, *loop.values))
         self._block = behind
         loop.values = tuple(head.args[1:])
+
+
+SHARE_WORDS = 2
+"""What `kernel_share` is given: the arguments and the items of the work."""
+OPENMP_FUNCTIONS = ("omp_get_thread_num", "omp_get_num_threads")
+"""What it calls: fewer threads may come than were asked for."""
+
+
+def _share(name: str) -> list[Operation]:
+    """Return the function that does a thread's part, behind declarations of what it calls.
+
+    Thread t of n does the items from floor(items t / n) to floor(items (t + 1) / n).
+    """
+    external = llvm.LinkageAttr("external")
+    asks = llvm.LLVMFunctionType([], i32)
+    declared = [llvm.FuncOp(called, asks, linkage=external) for called in OPENMP_FUNCTIONS]
+    body = Block(arg_types=[POINTER])
+
+    def add(operation: Operation) -> SSAValue:
+        body.add_op(operation)
+        return operation.results[0]
+
+    def word(index: int, kind: Attribute) -> SSAValue:
+        place = add(llvm.GEPOp.from_mixed_indices(body.args[0], [index], i64, inbounds=True))
+        return add(llvm.LoadOp(place, kind, alignment=ALIGNMENT))
+
+    def part(thread: SSAValue) -> SSAValue:
+        return add(llvm.UDivOp(add(llvm.MulOp(items, thread)), threads))
+
+    arguments, items = word(0, POINTER), word(1, i64)
+    thread, threads = (
+        add(llvm.ZExtOp(add(llvm.CallOp(called, return_type=i32)), i64))
+        for called in OPENMP_FUNCTIONS
+    )
+    one = add(llvm.ConstantOp(IntegerAttr(1, i64), i64))
+    following = add(llvm.AddOp(thread, one))
+    body.add_op(llvm.CallOp(name, arguments, part(thread), part(following)))
+    body.add_op(llvm.ReturnOp())
+    kind = llvm.LLVMFunctionType([POINTER])
+    share = llvm.FuncOp(f"{name}_share", kind, linkage=external, body=Region(body))
+    return [*declared, share]

@@ -1,13 +1,10 @@
-"""From a kernel's module to machine code in this process.
+"""From a kernel's module to machine code.
 
 LLVM optimizes without fast-math and without fusing products and sums, so the code computes what the
 IR says, bit for bit.
 """
 
-import ctypes
 import hashlib
-import threading
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,38 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 from fhelium.kernels.cpu import cache as disk
 from fhelium.kernels.cpu.catalogue import KernelSpec
 from fhelium.kernels.cpu.host import Host
-
-Entry = Any
-"""A `void kernel(ptr arguments, i64 begin, i64 end)` as a ctypes function."""
-
-_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-
-
-@dataclass(frozen=True)
-class CompiledKernel:
-    """A kernel in this process: its function, and the address of its code."""
-
-    spec: KernelSpec
-    address: int
-    call: Entry
-    _owner: object
-    """What keeps the code in memory."""
-
-
-_lock = threading.RLock()
-_compiled: dict[tuple[KernelSpec, Host], CompiledKernel] = {}
-
-
-def compiled(spec: KernelSpec, host: Host) -> CompiledKernel:
-    """Return a kernel, compiling it or taking it from the cache when it is first asked for."""
-    key = (spec, host)
-    kernel = _compiled.get(key)
-    if kernel is None:
-        with _lock:
-            kernel = _compiled.get(key)
-            if kernel is None:
-                kernel = _compiled[key] = _link(spec, object_code(spec, host))
-    return kernel
 
 
 def object_code(spec: KernelSpec, host: Host) -> bytes:
@@ -126,18 +91,3 @@ def _target_machine(host: Host) -> Any:
     return target.create_target_machine(
         cpu=host.name, features=host.features, opt=3, reloc="pic", codemodel="jitdefault"
     )
-
-
-def _link(spec: KernelSpec, code: bytes) -> CompiledKernel:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    address = engine.get_function_address(spec.name)
-    if not address:
-        raise RuntimeError(f"the object file of {spec} has no function {spec.name}")
-    return CompiledKernel(spec, address, _ENTRY(address), engine)

@@ -9,6 +9,7 @@ more than a few sources the products bound it.
 from fractions import Fraction
 
 from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.ir import SSAValue
 
 from fhelium.kernels.cpu.builder import KernelBuilder
 from fhelium.kernels.cpu.elementwise import operand_pointer, split_item
@@ -44,12 +45,12 @@ def build_mod_up(sources: int, width: int) -> ModuleOp:
         step = b.integer_argument(8)
         inputs = [b.at(b.at(source, b.multiply(step, i)), start) for i in range(sources)]
         target = b.at(operand_pointer(b, 9, polynomial, none), start)
+        moduli = [Modulus.load(b, source_table, SOURCE_WORDS * i) for i in range(sources)]
+        inverses = [b.load_splat(source_table, SOURCE_WORDS * i + 2, f64) for i in range(sources)]
         with b.loop(0, block, width) as words:
             parts: list[Residue] = []
             overflow = None
-            for i, pointer in enumerate(inputs):
-                d = Modulus.load(b, source_table, SOURCE_WORDS * i)
-                inverse = b.load_splat(source_table, SOURCE_WORDS * i + 2, f64)
+            for pointer, d, inverse in zip(inputs, moduli, inverses, strict=True):
                 product = d.multiply(load_residue(b, pointer, words.index), inverse)
                 y = to_doubles(b, d.canonical(product))
                 fraction = b.fmul(y, d.inverse)
@@ -71,7 +72,9 @@ def build_mod_up(sources: int, width: int) -> ModuleOp:
     return b.finish()
 
 
-def _overflow(b: KernelBuilder, t: Modulus, negative, product, sources: int) -> Residue:
+def _overflow(
+    b: KernelBuilder, t: Modulus, negative: SSAValue, product: SSAValue, sources: int
+) -> Residue:
     """Return -v D modulo t."""
     if sources <= FEW:
         return Residue(b.fmul(negative, product), Fraction(sources))

@@ -165,9 +165,11 @@ def _build_product(name: str, first: int, second: int | None, width: int) -> Mod
             pointers.append([b.at(start, b.multiply(step, c)) for c in range(components)])
         with b.loop(0, degree, width) as words:
             x = [load_residue(b, pointer, words.index) for pointer in pointers[0]]
-            y = x if second is None else [
-                load_residue(b, pointer, words.index) for pointer in pointers[1]
-            ]
+            y = (
+                x
+                if second is None
+                else [load_residue(b, pointer, words.index) for pointer in pointers[1]]
+            )
             for k, pointer in enumerate(pointers[-1]):
                 pairs = [(i, k - i) for i in range(len(x)) if 0 <= k - i < len(y)]
                 terms: list[Residue] = []

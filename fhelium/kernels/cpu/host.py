@@ -25,12 +25,15 @@ def host() -> Host | None:
         import llvmlite.binding as llvm
     except ImportError:
         return None
-    features = {name for name, has in llvm.get_host_cpu_features().items() if has}
-    width = vector_width(platform.machine().lower(), features)
+    try:
+        found = llvm.get_host_cpu_features()
+    except RuntimeError:
+        # LLVM does not know the features of every CPU; its name implies most of them.
+        found = llvm.FeatureMap()
+    width = vector_width(platform.machine().lower(), {name for name, has in found.items() if has})
     if width is None:
         return None
-    text = llvm.get_host_cpu_features().flatten()
-    return Host(llvm.get_host_cpu_name(), text, width)
+    return Host(llvm.get_host_cpu_name(), found.flatten(), width)
 
 
 def vector_width(machine: str, features: set[str]) -> int | None:

@@ -3,22 +3,32 @@
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import torch
 
-from fhelium.kernels.cpu.compiler import CompiledKernel
+from fhelium.kernels.cpu.builder import SHARE_WORDS
+from fhelium.kernels.cpu.loader import CompiledKernel
+from fhelium.kernels.cpu.threads import run_shared, thread_count
 
 Tensor = torch.Tensor
 
 
-def launch(kernel: CompiledKernel, items: int, words: Sequence[int]) -> None:
+def launch(kernel: CompiledKernel, items: int, words: Sequence[int], size: int) -> None:
     """Run a kernel over items 0 to `items` of its work, with its argument words.
 
-    The caller keeps the tensors alive whose addresses are among the words.
+    `size` is the number of words that it makes. The caller keeps the tensors alive whose addresses
+    are among the arguments.
     """
-    if items:
-        arguments = (ctypes.c_int64 * len(words))(*words)
+    if not items:
+        return
+    arguments = (ctypes.c_int64 * len(words))(*words)
+    threads = thread_count(items, size)
+    if threads == 1:
         kernel.call(ctypes.addressof(arguments), 0, items)
+        return
+    shared = (ctypes.c_int64 * SHARE_WORDS)(ctypes.addressof(arguments), items)
+    run_shared(kernel.share, ctypes.addressof(shared), threads)
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,12 @@ class Rows:
     @staticmethod
     def of(x: Tensor) -> "Rows":
         """Return the rows of a tensor, or of a contiguous copy where its strides are irregular."""
-        shape, strides = x.shape, x.stride()
+        shape = x.shape
+        if x.is_contiguous():
+            words = shape[-2] * shape[-1]
+            count = x.numel() // words if words else 0
+            return Rows(x, x.data_ptr(), count, words, shape[-1])
+        strides = x.stride()
         count, stride = 1, 0
         regular = strides[-1] == 1
         for size, step in zip(reversed(shape[:-2]), reversed(strides[:-2]), strict=True):
@@ -50,5 +65,40 @@ class Rows:
                 regular = False
             count *= size
         if not regular:
-            return Rows.of(x.contiguous())
+            return Rows.of(x.clone(memory_format=torch.contiguous_format))
         return Rows(x, x.data_ptr(), count, stride, strides[-2])
+
+    @property
+    def words(self) -> tuple[int, int, int]:
+        """The argument words of an operand: address, polynomial stride, limb stride."""
+        return self.address, self.polynomial_stride, self.limb_stride
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A tensor `[..., components, limbs, N]` as entries of a batch, with regular addresses."""
+
+    tensor: Tensor
+    address: int
+    entry_stride: int
+    limb_stride: int
+    component_stride: int
+
+    @staticmethod
+    def of(x: Tensor, batch: Sequence[int]) -> "Entries":
+        """Return the entries of a tensor whose batch broadcasts to `batch`."""
+        if prod(x.shape[:-3]) == 1:
+            # One entry for the whole batch.
+            single = x if x.stride(-1) == 1 else x.contiguous()
+            return Entries(single, single.data_ptr(), 0, single.stride(-2), single.stride(-3))
+        if tuple(x.shape[:-3]) != tuple(batch):
+            x = x.expand(*batch, *x.shape[-3:])
+        rows = Rows.of(x.movedim(-3, 0)[0])
+        if rows.tensor.data_ptr() != x.data_ptr():
+            return Entries.of(x.contiguous(), batch)
+        return Entries(x, rows.address, rows.polynomial_stride, rows.limb_stride, x.stride(-3))
+
+    @property
+    def words(self) -> tuple[int, int, int, int]:
+        """The argument words of an operand: address, entry, limb and component strides."""
+        return self.address, self.entry_stride, self.limb_stride, self.component_stride

@@ -5,6 +5,7 @@ is written once: 8 (terms (components + 1) + components) bytes for `components` 
 A key product with d digits reads 3 d words and writes 2, so it runs at the speed of memory.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +18,8 @@ from fhelium.kernels.cpu.residues import HALF, Modulus, Residue, load_residue
 TERM_WORDS = 7
 """A term's record: the address, entry, component and row strides of the term; the address, entry
 and limb strides of its weight."""
+CHUNK_VECTORS = {1: 4, 2: 4, 4: 2, 8: 4}
+"""Vectors at a time by vector width: as many sums as the registers hold."""
 CHUNK = 8
 """Terms between two reductions of the sum: a reduced sum and 8 products are below
 (1/2 + 8 (1/2 + 3/8)) q, up to a relative 2^-39, which is less than 8 q."""
@@ -72,7 +75,7 @@ def _add_term(
     record: SSAValue,
     place: tuple[SSAValue, SSAValue, SSAValue],
     index: SSAValue,
-    sums: "list[SSAValue] | tuple[SSAValue, ...]",
+    sums: Sequence[SSAValue],
     components: int,
 ) -> list[SSAValue]:
     """Add one term's products to the sums, component by component."""

@@ -1,5 +1,7 @@
 """The tables that kernels read, made once for each ring."""
 
+from math import prod
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -31,6 +33,66 @@ def moduli(ring: Ring, limbs: tuple[int, ...]) -> Tensor:
 def with_constants(ring: Ring, limbs: tuple[int, ...], values: Tensor) -> Tensor:
     """Return q, fl(1/q) and the constants of each limb, float64 `[limbs, 2 + constants]`."""
     return torch.cat([moduli(ring, limbs), values.double()], dim=1).contiguous()
+
+
+def mod_down(ring: Ring, limbs: tuple[int, ...], target_limbs: tuple[int, ...]) -> Tensor:
+    """Return q, fl(1/q) and D^-1 modulo q for each target limb; D is the product of the others."""
+
+    def build() -> Tensor:
+        dropped = prod(ring.primes[limb] for limb in limbs if limb not in target_limbs)
+        inverses = [pow(dropped, -1, ring.primes[limb]) for limb in target_limbs]
+        return with_constants(ring, target_limbs, ring.constants(inverses, CPU))
+
+    return ring.cached(("cpu-mod-down", limbs, target_limbs), build)
+
+
+def scale_up(ring: Ring, limbs: tuple[int, ...], target_limbs: tuple[int, ...]) -> Tensor:
+    """Return q, fl(1/q) and the product of the limbs that come modulo q, for each limb."""
+
+    def build() -> Tensor:
+        product = prod(ring.primes[limb] for limb in target_limbs if limb not in limbs)
+        return with_constants(ring, limbs, ring.residues(limbs, product, CPU))
+
+    return ring.cached(("cpu-scale-up", limbs, target_limbs), build)
+
+
+def conversion(
+    ring: Ring, source_limbs: tuple[int, ...], target_limbs: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the tables of a base conversion for the target limbs that are no source limbs.
+
+    Those of the sources `[sources, 3]`, those of the targets `[targets, 3 + sources]`, and where
+    each of these targets begins in the result, in words.
+    """
+
+    def build() -> tuple[Tensor, Tensor, Tensor]:
+        source = [ring.primes[limb] for limb in source_limbs]
+        product = prod(source)
+        inverses = [pow(product // d, -1, d) for d in source]
+        new = tuple(limb for limb in target_limbs if limb not in source_limbs)
+        values = [product, *(product // d for d in source)]
+        constants = [ring.residues(new, value, CPU) for value in values]
+        offsets = [target_limbs.index(limb) * ring.ring_degree for limb in new]
+        return (
+            with_constants(ring, source_limbs, ring.constants(inverses, CPU)),
+            with_constants(ring, new, torch.cat(constants, dim=1)),
+            torch.tensor(offsets, dtype=torch.int64),
+        )
+
+    return ring.cached(("cpu-conversion", source_limbs, target_limbs), build)
+
+
+def permutation(ring: Ring, galois_element: int) -> Tensor:
+    """Return where each word of the evaluation form of x(X^g) comes from, int64 `[N]`."""
+
+    def build() -> Tensor:
+        reversal = bit_reversal(ring.ring_degree, CPU)
+        exponent = (2 * reversal + 1) * g % (2 * ring.ring_degree)
+        return reversal[(exponent - 1) // 2]
+
+    g = galois_element % (2 * ring.ring_degree)
+    # The key of the reference, which has the same table.
+    return ring.cached(("automorphism", "evaluation", g, CPU), build)
 
 
 def transform_table(ring: Ring, schedule: Schedule, inverse: bool) -> Tensor:

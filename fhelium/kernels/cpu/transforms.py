@@ -10,34 +10,31 @@ Bounds, in multiples of q, from B = 1 (`residues` proves the steps, and refuses 
 
     forward: the first input of a butterfly is reduced to 1/2, so outputs are at most
         1 + B/4 + 1/2 + (B + 1/2 + B/4)/4 = 1.625 + 0.5625 B, below 3.72 at every level, and
-        the largest sum is below 5.2. The narrow levels have no w / q at hand: their outputs grow to
-        1 + 3/8 B + 1/2 + 3/8 (B + 1/2 + 3/8 B) = 1.6875 + 0.890625 B, and an output above
-        `WIDEST` is prevented by reducing the second input too.
-    inverse: sums of four inputs reach 4 B, so outputs of 2 or more are reduced.
+        the largest sum is below 5.2. The narrow levels have no w / q at hand: outputs of at most
+        1 + 3/8 B + 1/2 + 3/8 (B + 1/2 + 3/8 B) = 1.6875 + 0.890625 B are below 5.01 after the
+        first and 6.15 after the second, and the largest sum is below 7.4.
+    inverse: sums of four inputs reach 4 B, so outputs of 2 or more are reduced to 1/2, and every
+        level has B < 2.
 
 Bytes moved for one polynomial modulo one prime, beyond caches: 8 N read, 8 N written, and the
 tables (about 7.5 N with vectors of 8, shared by the components of a limb).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from xdsl.dialects.builtin import ModuleOp, VectorType, f64
 from xdsl.ir import SSAValue
 
 from fhelium.kernels.cpu.builder import KernelBuilder
-from fhelium.kernels.cpu.residues import HALF, Modulus, Residue, load_residue
-from fhelium.kernels.cpu.schedule import CACHED_WORDS, Lanes, Level, Schedule, level_bits
+from fhelium.kernels.cpu.elementwise import ROWS_WORDS, operand_pointer, split_item
+from fhelium.kernels.cpu.residues import HALF, LIMIT, Modulus, Residue, load_residue
+from fhelium.kernels.cpu.schedule import CACHED_WORDS, Level, Schedule
 
 Words = list[Residue]
 """Four vectors of a radix-4 butterfly, or two of a radix-2 one."""
-Load = Callable[[SSAValue], Residue]
-Store = Callable[[Residue, SSAValue], None]
 Pair = tuple[SSAValue, SSAValue | None]
 """A factor w, and w / q if the table has it."""
-
-WIDEST = Fraction(11, 2)
-"""A forward butterfly reduces its second input too if its sums would reach this."""
 
 
 def build_ntt(degree: int, width: int) -> ModuleOp:
@@ -53,11 +50,11 @@ def build_intt(degree: int, width: int) -> ModuleOp:
 class Transform:
     """Write one transform.
 
-    Arguments: 0 the input, 1 the output, 2 the tables of all limbs of the ring, 3 the row of each
-    limb in them (int64), 4 the number of polynomials, 5 the words between two polynomials of the
-    input, 6 those between two limbs, 7 and 8 the same of the output. A row is q, 1/q, for the
-    inverse N^-1, N^-1 / q, w N^-1 and w N^-1 / q of the last level, and then what `Schedule` says.
-    Item i of the work is limb i / polynomials of polynomial i modulo polynomials.
+    Arguments: 0 the tables of all limbs of the ring, 1 the row of each limb in them (int64), 2 the
+    number of polynomials, then `ROWS_WORDS` for the input and for the result. A row is q, 1/q, for
+    the inverse N^-1, N^-1 / q, w N^-1 and w N^-1 / q of the last level, and then what `Schedule`
+    says. Item i of the work is polynomial i modulo polynomials of limb i / polynomials, so that a
+    table serves all polynomials of its limb.
     """
 
     def __init__(self, degree: int, width: int, *, inverse: bool):
@@ -69,16 +66,13 @@ class Transform:
     def build(self) -> ModuleOp:
         """Write the loop over the work."""
         b = self.b
-        source, target, tables, rows = (b.pointer_argument(word) for word in range(4))
-        count, *strides = (b.integer_argument(word) for word in range(4, 9))
+        tables, rows = b.pointer_argument(0), b.pointer_argument(1)
+        count = b.integer_argument(2)
         with b.loop(b.begin, b.end) as work:
-            limb = b.quotient(work.index, count)
-            polynomial = b.subtract(work.index, b.multiply(limb, count))
-            start = [
-                b.add(b.multiply(polynomial, strides[i]), b.multiply(limb, strides[i + 1]))
-                for i in (0, 2)
-            ]
-            self.source, self.target = b.at(source, start[0]), b.at(target, start[1])
+            limb, polynomial = split_item(b, work.index, count)
+            self.source, self.target = (
+                operand_pointer(b, 3 + ROWS_WORDS * i, polynomial, limb) for i in range(2)
+            )
             row = b.load(rows, limb, limb.type)
             words = self.head + self.schedule.table_words
             self.table = b.at(tables, b.multiply(row, words))
@@ -131,7 +125,6 @@ class Transform:
         b = self.b
         table = b.at(self.factors, self.schedule.offset(level))
         first = b.quotient(start, b.integer(level.size))
-        result = Fraction(0)
         with b.loop(0, words // level.size) as blocks:
             number = b.add(first, blocks.index)
             factors = b.at(table, b.multiply(number, 2 * level.factors))
@@ -147,8 +140,7 @@ class Transform:
                 outputs = self._butterfly(level, inputs, pairs)
                 for index, word in zip(at, outputs, strict=True):
                     self._store(level, word, index)
-            result = max(word.bound for word in outputs)
-        return result
+        return max(word.bound for word in outputs)
 
     def _narrow_levels(self, start: SSAValue, words: int, bound: Fraction) -> Fraction:
         """Write the narrow levels of the groups within `words` words; return the new bound."""
@@ -157,7 +149,6 @@ class Transform:
             return bound
         levels = schedule.narrow[::-1] if self.inverse else schedule.narrow
         tables = b.at(self.factors, schedule.narrow_offset)
-        result = Fraction(0)
         with b.loop(start, b.add(start, words), schedule.group) as groups:
             number = b.quotient(groups.index, b.integer(schedule.group))
             table = b.at(tables, b.multiply(number, schedule.group_words))
@@ -177,8 +168,7 @@ class Transform:
                     vectors = self._arrange(vectors, schedule.swaps(level)[::-1])
             for index, word in zip(at, vectors, strict=True):
                 self._store(levels[-1], word, index)
-            result = max(word.bound for word in vectors)
-        return result
+        return max(word.bound for word in vectors)
 
     def _narrow_level(self, level: Level, vectors: Words, table: SSAValue) -> Words:
         """Write a narrow level on vectors that are arranged for it."""
@@ -225,6 +215,7 @@ class Transform:
         ]
 
     def _butterfly(self, level: Level, words: Words, factors: Sequence[Pair]) -> Words:
+        """Combine the words of blocks: a butterfly of one stage, or those of two."""
         if not self.inverse:
             return (
                 self._forward4(words, factors)
@@ -240,8 +231,7 @@ class Transform:
             return self._last([*self._sums(a[0], c[0]), *self._sums(a[1], c[1])], [(0, 1), (2, 3)])
         first, third = self._inverse2([a[0], c[0]], factors[0])
         second, fourth = self._inverse2([a[1], c[1]], factors[0])
-        limit = Fraction(2)
-        return [self.modulus.below(word, limit) for word in (first, second, third, fourth)]
+        return [self.modulus.below(word, LIMIT / 4) for word in (first, second, third, fourth)]
 
     def _forward2(self, words: Words, factors: Sequence[Pair]) -> Words:
         product = self.modulus.multiply(words[1], *factors[0])
@@ -252,7 +242,7 @@ class Transform:
         a0, a1, a2, a3 = words
         a2, a3 = m.multiply(a2, *factors[0]), m.multiply(a3, *factors[0])
         a0 = m.below(a0, HALF + 1)
-        a1 = m.below(a1, WIDEST - a3.bound)
+        a1 = m.below(a1, LIMIT - a3.bound)
         b0, b2 = self._sums(a0, a2)
         b1, b3 = self._sums(a1, a3)
         b1, b3 = m.multiply(b1, *factors[1]), m.multiply(b3, *factors[2])

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp
+from fhelium.dialects.rns.arithmetic import SumOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering
 
@@ -15,7 +16,7 @@ from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering
 class LowerSum(Lowering, ABC):
     """add, sub, add_plain, sub_plain -> rns.add, rns.sub"""
 
-    RESULT: ClassVar[type[rns.SumOp]]
+    RESULT: ClassVar[type[SumOp]]
 
     def lower(self, op: Operation, operands: Sequence[SSAValue], emit: Emitter) -> SSAValue:
         return emit(self.RESULT(*operands))

@@ -14,9 +14,7 @@ from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering, level_basi
 from fhelium.scheme.parameters import Parameters
 
 
-def decompose(
-    parameters: Parameters, level: int, x: SSAValue, emit: Emitter
-) -> list[SSAValue]:
+def decompose(parameters: Parameters, level: int, x: SSAValue, emit: Emitter) -> list[SSAValue]:
     """Cut one component into digits, and raise each to all limbs of the level and P (ModUp)."""
     raised = BasisAttr(q=parameters.q_limbs(level), p=range(len(parameters.special)))
     coefficients = emit(rns.InttOp(x))

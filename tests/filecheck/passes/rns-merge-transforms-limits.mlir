@@ -101,3 +101,68 @@ func.func @assigned(%x: !e, %c: !c, %d: !c) -> (!e, !e) {
   %5 = rns.add %3, %4 : (!e, !e) -> !e
   func.return %2, %5 : !e, !e
 }
+
+// CHECK-LABEL: @assigned_transform
+// CHECK-NEXT:  rns.intt %x
+// CHECK-NEXT:  rns.negate
+// CHECK-NEXT:  rns.ntt %{{.*}} {fhelium.implementation = "mine"}
+func.func @assigned_transform(%x: !e) -> !e {
+  %0 = rns.intt %x : !e -> !c
+  %1 = rns.negate %0 : !c
+  %2 = rns.ntt %1 {fhelium.implementation = "mine"} : !c -> !e
+  func.return %2 : !e
+}
+
+// CHECK-LABEL: @assigned_sum
+// CHECK-NEXT:  rns.ntt %x
+// CHECK-NEXT:  rns.ntt %y
+// CHECK-NEXT:  rns.add %0, %1 {fhelium.implementation = "mine"}
+func.func @assigned_sum(%x: !c, %y: !c) -> !e {
+  %0 = rns.ntt %x : !c -> !e
+  %1 = rns.ntt %y : !c -> !e
+  %2 = rns.add %0, %1 {fhelium.implementation = "mine"} : (!e, !e) -> !e
+  func.return %2 : !e
+}
+
+// CHECK-LABEL: @assigned_project
+// CHECK-NEXT:  rns.ntt %x
+// CHECK-NEXT:  rns.project %0 {fhelium.implementation = "mine"}
+// CHECK-NEXT:  rns.ntt %y {fhelium.implementation = "mine"}
+// CHECK-NEXT:  rns.project %2
+func.func @assigned_project(%x: !c, %y: !c) -> (!low_e, !low_e) {
+  %0 = rns.ntt %x : !c -> !e
+  %1 = rns.project %0 {fhelium.implementation = "mine"} : !e -> !low_e
+  %2 = rns.ntt %y {fhelium.implementation = "mine"} : !c -> !e
+  %3 = rns.project %2 : !e -> !low_e
+  func.return %1, %3 : !low_e, !low_e
+}
+
+// A transform that has other users is needed anyway.
+// CHECK-LABEL: @shared_sums
+// CHECK-NEXT:  %0 = rns.ntt %x
+// CHECK-NEXT:  %1 = rns.ntt %y
+// CHECK-NEXT:  %2 = rns.ntt %z
+// CHECK-NEXT:  rns.add %0, %1
+// CHECK-NEXT:  rns.add %2, %0
+// CHECK-NEXT:  func.return
+func.func @shared_sums(%x: !c, %y: !c, %z: !c) -> (!e, !e) {
+  %0 = rns.ntt %x : !c -> !e
+  %1 = rns.ntt %y : !c -> !e
+  %2 = rns.ntt %z : !c -> !e
+  %3 = rns.add %0, %1 : (!e, !e) -> !e
+  %4 = rns.add %2, %0 : (!e, !e) -> !e
+  func.return %3, %4 : !e, !e
+}
+
+// A sum of what is no transform stays.
+// CHECK-LABEL: @no_transforms
+// CHECK-NEXT:  rns.negate
+// CHECK-NEXT:  rns.negate
+// CHECK-NEXT:  rns.add
+// CHECK-NEXT:  func.return
+func.func @no_transforms(%x: !c, %y: !c) -> !c {
+  %0 = rns.negate %x : !c
+  %1 = rns.negate %y : !c
+  %2 = rns.add %0, %1 : (!c, !c) -> !c
+  func.return %2 : !c
+}

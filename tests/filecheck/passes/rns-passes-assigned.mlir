@@ -46,17 +46,35 @@ func.func @second_division(%y: !e2) -> !r2 {
   func.return %9 : !r2
 }
 
-// CHECK-LABEL: @step
-// CHECK:       rns.project %{{.*}} {fhelium.implementation = "mine"}
-// CHECK:       rns.ntt %{{.*}} {fhelium.implementation = "mine"}
+// CHECK-LABEL: @project_step
 // CHECK:       rns.mod_down
-func.func @step(%y: !e2) -> !r2 {
+// CHECK:       rns.project %{{.*}} {fhelium.implementation = "mine"}
+// CHECK:       rns.mod_down
+func.func @project_step(%y: !e2) -> !r2 {
   %0 = rns.project %y : !e2 -> !p2
   %1 = rns.intt %0 : !p2 -> !p2c
   %2 = rns.mod_up %1 : !p2c -> !q2c
   %3 = rns.ntt %2 : !q2c -> !q2
   %4 = rns.mod_down %y, %3 : !e2, !q2
   %5 = rns.project %4 {fhelium.implementation = "mine"} : !q2 -> !l2
+  %6 = rns.intt %5 : !l2 -> !l2c
+  %7 = rns.mod_up %6 : !l2c -> !r2c
+  %8 = rns.ntt %7 : !r2c -> !r2
+  %9 = rns.mod_down %4, %8 : !q2, !r2
+  func.return %9 : !r2
+}
+
+// CHECK-LABEL: @transform_step
+// CHECK:       rns.mod_down
+// CHECK:       rns.ntt %{{.*}} {fhelium.implementation = "mine"}
+// CHECK:       rns.mod_down
+func.func @transform_step(%y: !e2) -> !r2 {
+  %0 = rns.project %y : !e2 -> !p2
+  %1 = rns.intt %0 : !p2 -> !p2c
+  %2 = rns.mod_up %1 : !p2c -> !q2c
+  %3 = rns.ntt %2 : !q2c -> !q2
+  %4 = rns.mod_down %y, %3 : !e2, !q2
+  %5 = rns.project %4 : !q2 -> !l2
   %6 = rns.intt %5 : !l2 -> !l2c
   %7 = rns.mod_up %6 : !l2c -> !r2c
   %8 = rns.ntt %7 {fhelium.implementation = "mine"} : !r2c -> !r2

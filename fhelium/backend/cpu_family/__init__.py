@@ -1,0 +1,1 @@
+"""The `cpu` family: generated kernels for the host's CPU, with the same bits as `torch`."""

@@ -1,0 +1,80 @@
+"""Sharing a kernel's work among the threads that torch computes with.
+
+Torch's CPU operators run on the pool of the OpenMP library that comes with it. Kernels run on the
+same pool: other threads would compete with its workers, which spin for a while after each operator.
+So the number of threads is that of `torch.set_num_threads`, `OMP_NUM_THREADS` and the affinity of
+the process, and no thread is this package's to end. Where no such library is loaded, and in a
+process that was forked (a pool does not survive that), the calling thread does all the work.
+"""
+
+import ctypes
+import os
+from functools import cache
+
+import torch
+
+from fhelium.kernels.cpu.builder import OPENMP_FUNCTIONS
+
+WORDS_A_THREAD = 1 << 14
+"""Less work than this is not worth waking a thread for: it takes some ten microseconds."""
+
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@cache
+def _openmp() -> ctypes.CDLL | None:
+    """Return the OpenMP library that torch has loaded, if it is GNU's."""
+    no_load = getattr(os, "RTLD_NOLOAD", None)
+    if no_load is None:
+        return None
+    try:
+        library = ctypes.CDLL("libgomp.so.1", mode=no_load | os.RTLD_NOW)
+        library.GOMP_parallel.argtypes = (
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_uint,
+            ctypes.c_uint,
+        )
+        library.GOMP_parallel.restype = None
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+def thread_count(items: int, words: int) -> int:
+    """Return how many threads share `items` of work that make `words` words."""
+    most = min(items, words // WORDS_A_THREAD)
+    if most < 2 or _forked or _openmp() is None:
+        return 1
+    return min(torch.get_num_threads(), most)
+
+
+def run_shared(share: int, words: int, threads: int) -> None:
+    """Call the function at the address `share` with the address `words` on each thread."""
+    library = _openmp()
+    assert library is not None
+    library.GOMP_parallel(share, words, threads, 0)
+
+
+_alone = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
+
+
+def openmp_addresses() -> dict[str, int]:
+    """Return the addresses of `OPENMP_FUNCTIONS`, or of a stand-in that is never called."""
+    library = _openmp()
+    addresses: dict[str, int] = {}
+    for name in OPENMP_FUNCTIONS:
+        function = _alone if library is None else getattr(library, name)
+        address = ctypes.cast(function, ctypes.c_void_p).value
+        assert address is not None
+        addresses[name] = address
+    return addresses

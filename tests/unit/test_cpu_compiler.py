@@ -1,0 +1,251 @@
+"""Machine code in memory and on disk."""
+
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_cpu_transforms import MACHINE, needs_fma, random, ring_of
+
+from fhelium.kernels import pointwise
+from fhelium.kernels.cpu import cache, compiler, launch, operations, threads
+from fhelium.kernels.cpu.builder import KernelBuilder
+from fhelium.kernels.cpu.catalogue import BUILDERS, KernelSpec
+from fhelium.kernels.cpu.host import vector_width
+from fhelium.kernels.cpu.residues import Modulus, Residue
+from fhelium.kernels.ntt import ntt
+
+ADD = KernelSpec("add", (), 1)
+SIZES: dict[str, tuple[int, ...]] = {
+    "ntt": (64,),
+    "intt": (64,),
+    "multiply": (2, 2),
+    "square": (2,),
+    "weighted_sum": (2, 2),
+    "mod_up": (3,),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "fhelium" / "kernels"
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record every compilation."""
+    calls: list[Any] = []
+    optimized = compiler.optimized
+
+    def record(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return optimized(*arguments)
+
+    monkeypatch.setattr(compiler, "optimized", record)
+    return calls
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_every_kernel_is_valid_ir_without_vector_calls(name: str) -> None:
+    module = KernelSpec(name, SIZES.get(name, ()), 4).build()
+    module.verify()
+    text = str(module)
+    assert "fast" not in text.replace("fastmath<none>", "")
+    assert "contract" not in text
+
+
+@needs_fma
+def test_code_is_kept_and_taken_from_the_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MACHINE is not None
+    calls = counted(monkeypatch)
+    code = compiler.object_code(ADD, MACHINE)
+    assert compiler.object_code(ADD, MACHINE) == code
+    assert len(calls) == 1
+    (entry,) = folder.iterdir()
+    assert entry.name == compiler.cache_key(ADD, MACHINE)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@needs_fma
+@pytest.mark.parametrize("damage", [b"", b"x", None])
+def test_a_damaged_entry_is_compiled_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    assert MACHINE is not None
+    compiler.object_code(ADD, MACHINE)
+    (entry,) = folder.iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]) if damage is None else damage)
+    calls = counted(monkeypatch)
+    compiler.object_code(ADD, MACHINE)
+    assert len(calls) == 1
+    assert entry.read_bytes() == whole
+
+
+@needs_fma
+def test_a_cache_that_cannot_be_used_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MACHINE is not None
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    assert compiler.object_code(ADD, MACHINE)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no users")
+def test_entries_of_other_users_are_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code"
+    monkeypatch.setattr(cache.os, "getuid", lambda: os.geteuid() + 1)
+    assert cache.load("key") is None
+
+
+def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    assert cache.cache_folder() == Path.home() / ".cache" / "fhelium" / "kernels"
+
+
+@needs_fma
+def test_the_key_tells_cpus_and_kernels_apart() -> None:
+    assert MACHINE is not None
+    keys = {
+        compiler.cache_key(spec, machine)
+        for spec in (ADD, KernelSpec("add", (), 2), KernelSpec("ntt", (8,), 1))
+        for machine in (MACHINE, replace(MACHINE, name="x"), replace(MACHINE, features="-fma"))
+    }
+    assert len(keys) == 9
+
+
+@needs_fma
+def test_several_processes_share_the_cache(folder: Path) -> None:
+    program = (
+        "from fhelium.kernels.cpu import host, loader\n"
+        "from fhelium.kernels.cpu.catalogue import KernelSpec\n"
+        "loader.compiled(KernelSpec('negate', (), 1), host.host())\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(3)]
+    assert [process.wait(timeout=120) for process in running] == [0, 0, 0]
+    (entry,) = folder.iterdir()
+    assert cache.load(entry.name)
+
+
+@needs_fma
+def test_printing_a_kernel_does_not_import_torch() -> None:
+    program = (
+        "import sys\n"
+        "from fhelium.tools.opt import main\n"
+        "main(['-t', 'kernel{kernel=add form=assembly}'])\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input="module {}", text=True, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "add_share" in done.stdout
+
+
+def test_the_generator_refuses_what_could_be_inexact() -> None:
+    b = KernelBuilder("test", 4)
+    m = Modulus.load(b, b.arguments, 0)
+    wide = Residue(m.q, Fraction(4))
+    with pytest.raises(ValueError, match=r"may reach 8.000 q, expected less than 8 q"):
+        m.add(wide, wide)
+    assert m.accumulate(wide, wide).bound < 5
+    assert m.multiply(wide, m.q, m.q).bound < m.multiply(wide, m.q).bound < Fraction(201, 100)
+
+
+def test_vector_widths() -> None:
+    assert vector_width("x86_64", {"fma", "avx2", "avx512f", "avx512dq", "avx512vl"}) == 8
+    assert vector_width("x86_64", {"fma", "avx2", "avx512f"}) == 4
+    assert vector_width("x86_64", {"fma"}) == 1
+    assert vector_width("x86_64", {"avx2"}) is None
+    assert vector_width("aarch64", set()) == 2
+    assert vector_width("riscv64", set()) is None
+
+
+@needs_fma
+def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring, limbs = ring_of(1 << 12), (0, 1, 3)
+    x = random(ring, limbs, 3)
+    expected = [pointwise.add(ring, limbs, x, x), operations.ntt(ring, limbs, x)]
+    before = torch.get_num_threads()
+    shared: list[int] = []
+    run = launch.run_shared
+
+    def record(share: int, words: int, count: int) -> None:
+        shared.append(count)
+        run(share, words, count)
+
+    monkeypatch.setattr(launch, "run_shared", record)
+    try:
+        for count in (2, 3):
+            torch.set_num_threads(count)
+            found = [operations.add(ring, limbs, x, x), operations.ntt(ring, limbs, x)]
+            assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    finally:
+        torch.set_num_threads(before)
+    assert set(shared) <= {2}, "36,864 words are worth two threads"
+
+
+def test_several_python_threads_may_compute_at_once() -> None:
+    ring, limbs = ring_of(256), (0, 1, 3)
+    x = random(ring, limbs, 2)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: operations.ntt(ring, limbs, x), range(16)))
+    finally:
+        torch.set_num_threads(before)
+    expected = ntt(ring, limbs, x)
+    assert all(torch.equal(each, expected) for each in found)
+
+
+def test_small_work_and_forked_processes_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert threads.thread_count(8, threads.WORDS_A_THREAD) == 1
+        assert threads.thread_count(1, 1 << 30) == 1
+        monkeypatch.setattr(threads, "_forked", True)
+        assert threads.thread_count(8, 1 << 30) == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def _child(connection: Any) -> None:
+    ring, limbs = ring_of(1 << 12), (0, 1, 3)
+    torch.set_num_threads(1)
+    x = random(ring, limbs, 3)
+    connection.send(
+        bool(torch.equal(operations.intt(ring, limbs, operations.ntt(ring, limbs, x)), x))
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_kernels_run_after_a_fork() -> None:
+    context = multiprocessing.get_context("fork")
+    ring, limbs = ring_of(1 << 12), (0, 1, 3)
+    operations.ntt(ring, limbs, random(ring, limbs, 3))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(sender,))
+    process.start()
+    try:
+        assert receiver.poll(60)
+        assert receiver.recv() is True
+    finally:
+        process.join(timeout=10)
+        if process.is_alive():
+            process.kill()

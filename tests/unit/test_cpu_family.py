@@ -1,0 +1,101 @@
+"""The `cpu` family in linked programs: chosen by name, with the bits of the `torch` family."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from circuits import Circuit, circuits
+from clients import client_of, results_of
+from hypothesis import HealthCheck, given, settings
+from test_differential import parameter_sets
+from test_run_tool import Workplace
+
+from fhelium.backend import (
+    Compilation,
+    OperationBackend,
+    OperationImplementationRegistry,
+    Pipeline,
+    complete_registry,
+    default_pipeline,
+    default_registry,
+)
+from fhelium.backend.cpu_family.residues import KERNELS, cpu_contributions
+from fhelium.dialects import rns
+from fhelium.passes.implementation_families import FAMILIES
+from fhelium.scheme.parameters import Parameters
+from fhelium.tools.run import main
+
+ON_CPU = f"{default_pipeline()},fhelium-assign-implementations{{target=cpu}}"
+
+
+def test_the_table_of_names_is_the_registry() -> None:
+    names = {op.name: each.name for each in cpu_contributions() for op in each.operation_types}
+    assert names == FAMILIES["cpu"]
+    for operation in KERNELS:
+        assert complete_registry().available(operation) == (
+            FAMILIES["torch"][operation.name],
+            FAMILIES["cpu"][operation.name],
+        )
+    assert set(rns.OPERATIONS) - set(KERNELS) == {rns.ModuliOp, rns.ComponentsOp, rns.ProjectOp}
+
+
+def test_torch_stays_the_default() -> None:
+    backend = OperationBackend()
+    assert backend.registry is complete_registry()
+    found = backend.registry.resolve_type(rns.NttOp, requested=None)
+    assert found is default_registry().resolve_type(rns.NttOp, requested=None)
+    chosen = backend.registry.resolve_type(rns.NttOp, requested="cpu-rns-ntt")
+    assert chosen.name == "cpu-rns-ntt"
+
+
+def test_a_family_that_is_chosen_by_name_alone_is_no_default() -> None:
+    alone = OperationImplementationRegistry(cpu_contributions())
+    with pytest.raises(
+        ValueError,
+        match=r"rns.ntt has no default among its operation implementations: 'cpu-rns-ntt'; choose "
+        r"one with fhelium-assign-implementations",
+    ):
+        alone.resolve_type(rns.NttOp, requested=None)
+
+
+@settings(
+    deadline=None,
+    max_examples=8,
+    print_blob=True,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+@given(circuits(parameter_sets(1 << 10), longest=20))
+def test_random_circuits_have_the_bits_of_torch(circuit: Circuit) -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        client = client_of(circuit.parameters)
+        program = circuit.program()
+        inputs = [
+            client.input(plain, type, number) for number, (type, plain) in enumerate(circuit.inputs)
+        ]
+        results = [
+            results_of(client.backend.link(Compilation(program), pipeline=pipeline).run(*inputs))
+            for pipeline in (default_pipeline(), Pipeline.parse(ON_CPU))
+        ]
+        for expected, found in zip(*results, strict=True):
+            assert torch.equal(found.data, expected.data)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_fhelium_run_takes_the_family(
+    tmp_path: Path, parameters: Parameters, capfd: pytest.CaptureFixture[str]
+) -> None:
+    work = Workplace(tmp_path, parameters)
+    assert main(work.arguments()) == 0
+    expected = work.decrypted(work.path("result"))
+    assert main(work.arguments("--pipeline", ON_CPU, "--print-dispatch")) == 0
+    assert (work.decrypted(work.path("result")) == expected).all()
+    printed = capfd.readouterr().out
+    for name in ("cpu-rns-ntt", "cpu-rns-key-product", "cpu-rns-mod-up", "torch-rns-project"):
+        assert name in printed
