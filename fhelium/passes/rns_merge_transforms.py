@@ -86,7 +86,7 @@ class TransformOfLinear(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, TRANSFORMS) or not isinstance(linear := op.input.owner, LINEAR):
             return
-        if has_assignment(op) or has_assignment(linear) or not saves(op):
+        if has_assignment(op) or not saves(op):
             return
         transforms = [type(op)(operand) for operand in linear.operands]
         moved = in_other_form(linear, [transform.result for transform in transforms])

@@ -83,6 +83,7 @@ func.func @shared_quotient(%y: !e2, %u: !q2) -> (!r2, !q2) {
 // Limbs of the quotient that are needed by themselves too.
 // CHECK-LABEL:   @shared_limbs
 // CHECK-COUNT-2: rns.mod_down
+// CHECK-NOT:     rns.mod_down
 func.func @shared_limbs(%y: !e2) -> (!r2, !l2) {
   %0 = rns.project %y : !e2 -> !p2
   %1 = rns.intt %0 : !p2 -> !p2c
