@@ -14,7 +14,7 @@ from fhelium.backend.resources import (
 )
 from fhelium.dialects import rns
 from fhelium.kernels.ring import shared_ring
-from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
 
 Tensor = torch.Tensor
 
@@ -39,7 +39,7 @@ def prepare_ciphertext_add_combine(
     named = ResourceBindings(
         resource
         for resource in backend.named_resources
-        if not isinstance(resource.value, SwitchingKey)
+        if not isinstance(resource.value, (SwitchingKey, PublicKey, SecretKey))
     )
 
     def combine(lhs: Tensor, rhs: Tensor, moduli: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
 from fhelium.frontends.diagnostics import Fault, ProgramError, place_of
 from fhelium.frontends.program import Program
 from fhelium.passes.pipeline import Pipeline
-from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
 OperationT = TypeVar("OperationT", bound=Operation)
@@ -53,6 +53,20 @@ def link(
     except ProgramError as error:
         linker.refuse(error)
     return linker.link()
+
+
+def used_after(operation: Operation) -> Operation | None:
+    """Return an op that uses the first operand of `operation` after it, or beside it, if any."""
+    block, values = operation.parent_block(), operation.operands
+    if block is None or not values:
+        return None
+    if any(value is values[0] for value in values[1:]):
+        return operation
+    for use in values[0].uses:
+        user = block.find_ancestor_op_in_block(use.operation)
+        if user is not None and user is not operation and operation.is_before_in_block(user):
+            return use.operation
+    return None
 
 
 @dataclass
@@ -100,8 +114,15 @@ class _Linker:
             dispatch = self.attempt(
                 operation, lambda op: self.backend.dispatch(op, self.parameters)
             )
-            if dispatch is not None:
-                dispatches[operation] = dispatch
+            if dispatch is None:
+                continue
+            dispatches[operation] = dispatch
+            if dispatch.in_place and (later := used_after(operation)) is not None:
+                self.fault(
+                    operation,
+                    f"{operation.name} is to overwrite its first operand, which {later.name} still "
+                    "uses: drop fhelium.in_place, or let this be the last use",
+                )
         resource_ops = self.each(ResourceOp)
         bound = self.bind_resources(resource_ops, dispatches)
         materials = self.bind_materials(self.each(MaterialOp))
@@ -212,6 +233,13 @@ class _Linker:
             for user in users:
                 if isinstance(user, ResourceOp):
                     self.check_key(user, resource)
+            own = self.program_resource(need)
+            if own is not None and own.value != resource.value:
+                self.fault(
+                    users[0],
+                    f"resource @{resource.symbol} belongs to other parameters than the program's: "
+                    "leave it unbound, and the program's own are taken",
+                )
             if all(resource.symbol != other.symbol for other in bound):
                 bound.append(resource)
         return ResourceBindings(bound)
@@ -246,7 +274,7 @@ class _Linker:
     def check_key(self, operation: ResourceOp, resource: BoundResource) -> None:
         """A key fits the program when its parameters and, for a rotation, its step do."""
         key_type, key = operation.result.type, resource.value
-        if not isinstance(key_type, KeyType) or not isinstance(key, SwitchingKey):
+        if not isinstance(key, SwitchingKey | PublicKey | SecretKey):
             return
         if self.parameters is not None and key.parameters.digest != self.parameters.digest:
             self.fault(
@@ -254,6 +282,8 @@ class _Linker:
                 f"resource @{resource.symbol} is a key for other parameters than the program's: "
                 "generate it with the program's #ckks.parameters",
             )
+        if not isinstance(key_type, KeyType) or not isinstance(key, SwitchingKey):
+            return
         if key_type.step is not None and key.step != key_type.step:
             self.fault(
                 operation,

@@ -13,9 +13,11 @@ def replace_located(
     new_ops: Operation | Sequence[Operation],
     new_results: Sequence[SSAValue] | None = None,
 ) -> None:
-    """Replace `op` and give the new ops, and those in their regions, its location."""
+    """Replace `op` and give the new ops, and all that is in their regions, its location."""
     for new_op in [new_ops] if isinstance(new_ops, Operation) else new_ops:
         for inner in new_op.walk():
-            if isinstance(inner.location, UnknownLoc):
-                inner.location = op.location
+            arguments = [a for region in inner.regions for b in region.blocks for a in b.args]
+            for located in (inner, *arguments):
+                if isinstance(located.location, UnknownLoc):
+                    located.location = op.location
     rewriter.replace(op, new_ops, new_results)

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import (
     UnrealizedConversionCastOp,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -25,6 +25,9 @@ from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
 
+TYPE_AGNOSTIC = ("arith", "builtin", "cf", "dist", "fhelium", "func", "mem", "rns", "scf", "tensor")
+"""Dialects whose ops carry values of any type, and so carry residues as they did ciphertexts."""
+
 
 @dataclass(frozen=True)
 class ConvertCkksToRnsPass(ModulePass):
@@ -33,7 +36,8 @@ class ConvertCkksToRnsPass(ModulePass):
     Needs `ckks.parameters` on the module, and every level, scale, number of components and form
     assigned. Arguments, results and materials keep their ckks type in the attribute `ckks.type`, so
     that a linked program can still check what it is given. An op that records an implementation
-    stays whole, between casts that cost nothing: the name belongs to the whole op.
+    stays whole, between casts that cost nothing: the name belongs to the whole op. So does an op of
+    another dialect that takes or makes ciphertexts.
     """
 
     name = "convert-ckks-to-rns"
@@ -61,7 +65,7 @@ class ConvertCkksToRnsPass(ModulePass):
         kept = {
             inner: [operand.type for operand in inner.operands]
             for inner in op.walk()
-            if isinstance(inner, tuple(ckks.OPERATIONS))
+            if _stays_whole(inner)
         }
         for inner in op.walk():
             if inner not in kept:
@@ -88,6 +92,15 @@ def _types(operation: Operation) -> list[Attribute]:
     if isinstance(operation, FuncOp):
         types += [*operation.function_type.inputs, *operation.function_type.outputs]
     return types
+
+
+def _stays_whole(operation: Operation) -> bool:
+    """Return whether an op that is left works on ciphertexts as such: one of ours, or a guest's."""
+    if isinstance(operation, tuple(ckks.OPERATIONS)):
+        return True
+    if operation.dialect_name() in TYPE_AGNOSTIC:
+        return False
+    return any(_has_state(value.type) for value in (*operation.operands, *operation.results))
 
 
 def _has_state(type: Attribute) -> bool:
@@ -144,7 +157,9 @@ def _convert_types(operation: Operation, parameters: Parameters) -> None:
     for value in values:
         converted = _convert(value.type, parameters)
         if converted != value.type:
-            Rewriter.replace_value_with_new_type(value, converted)
+            replacement = Rewriter.replace_value_with_new_type(value, converted)
+            if isinstance(value, BlockArgument) and isinstance(replacement, BlockArgument):
+                replacement.location = value.location
 
 
 def _convert_signature(function: FuncOp, parameters: Parameters) -> None:
@@ -203,6 +218,9 @@ def _drop_redundant_cast(cast: UnrealizedConversionCastOp) -> None:
     for value in (operand, source):
         if value.type == result.type:
             result.replace_all_uses_with(value)
-            cast.detach()
-            cast.erase()
-            return
+            Rewriter.erase_op(cast)
+            break
+    # What it started from may have led nowhere else.
+    before = operand.owner
+    if isinstance(before, UnrealizedConversionCastOp) and not operand.uses:
+        Rewriter.erase_op(before)

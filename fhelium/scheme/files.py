@@ -24,7 +24,6 @@ detect truncation and accidents; they are no signature, and whoever can write th
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +31,9 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialize
 
+from fhelium.scheme.atomic_file import write_atomically
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SWITCHING_KINDS, PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
@@ -319,22 +319,8 @@ def _write(
         }
     )
     checksum = hashlib.sha256(header.encode()).hexdigest()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        # Created here, so that the mode follows the umask and a secret is never readable by others,
-        # whatever way safetensors opens or replaces it.
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        mode = os.fstat(descriptor).st_mode & 0o777
-        os.close(descriptor)
-        metadata = {"fhelium": header, "fhelium.sha256": checksum}
-        save_file(_unshared(tensors), temporary, metadata=metadata)
-        os.chmod(temporary, mode)
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    metadata = {"fhelium": header, "fhelium.sha256": checksum}
+    write_atomically(path, serialize(_unshared(tensors), metadata), mode)
 
 
 def _unshared(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -1,11 +1,13 @@
 """Starting the ranks of one machine: they end together, with the first error."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NoReturn
 
 import torch.distributed
 
@@ -17,13 +19,15 @@ def launch(command: Sequence[str], ranks: int) -> int:
     """Run `command` once a rank, and return 0 or the exit code of the first rank that failed.
 
     Ranks meet through a store that this process holds, so no port is chosen in advance. When one
-    fails the others are ended by their process id; on an interrupt all are.
+    fails the others are ended by their process id; on SIGINT and SIGTERM all are.
     """
     store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
         "127.0.0.1", 0, ranks + 1, is_master=True, wait_for_workers=False
     )
     threads = max(1, len(os.sched_getaffinity(0)) // ranks)
     processes: list[subprocess.Popen[bytes]] = []
+    # As an exception, so that the ranks are ended on the way out: they would outlive this process.
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         for rank in range(ranks):
             environment = {
@@ -40,8 +44,14 @@ def launch(command: Sequence[str], ranks: int) -> int:
             }
             processes.append(subprocess.Popen(command, env=environment))
         return _wait(processes)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     finally:
         _end(processes)
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:

@@ -1,6 +1,7 @@
 """The ciphertext all-reduce by its routes, on encrypted data: the same bits, and the right sum."""
 
 import gc
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -180,3 +181,18 @@ def test_a_combine_owns_no_key_and_no_engine(parameters: Parameters) -> None:
     del backend, named
     a, b, moduli = two_operands(parameters, 2)
     assert torch.equal(implementation.combine(a, b, moduli)[:, 0], (moduli - 2)[:1].expand(2, 64))
+
+
+def test_a_combine_owns_no_key_of_the_client(parameters: Parameters) -> None:
+    class Watched(SecretKey):
+        __slots__ = ("__weakref__",)
+
+    plain = generate_secret_key(parameters)
+    key = Watched(parameters, plain.coefficients())
+    alive = weakref.ref(key)
+    named = ResourceBindings([BoundResource("secret", "secret-key", key)])
+    combine = prepare_ciphertext_add_combine(OperationBackend(named_resources=named))
+    del key, named
+    gc.collect()
+    assert callable(combine)
+    assert alive() is None

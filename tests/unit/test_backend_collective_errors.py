@@ -83,6 +83,17 @@ def differing_dtypes(group: Group) -> Any:
     ]
 
 
+def different_collectives(group: Group) -> Any:
+    last = group.rank == group.size - 1
+    value = torch.zeros(2)
+    return [
+        message(
+            lambda: broadcast(group, value, 0) if last else reduce(group, value, double_and_add)
+        ),
+        message(lambda: broadcast(group, value, 0 if last else group.size - 1)),
+    ]
+
+
 def a_combine_that_raises_on_one_rank(group: Group) -> Any:
     def fail(a: Tensor, b: Tensor, *moduli: Tensor) -> Any:
         if group.rank == group.size - 1:
@@ -117,6 +128,7 @@ CHECKS: tuple[Check, ...] = (
     in_place_and_wrong_resources,
     differing_shapes,
     differing_dtypes,
+    different_collectives,
     a_combine_that_raises_on_one_rank,
     a_combine_of_another_layout,
     after_failures_the_group_still_works,
@@ -170,6 +182,20 @@ def test_differing_payloads_are_an_error_on_every_rank(seen: Any, name: str) -> 
         assert f"rank {len(found) - 1} has torch." in text
     if name == "differing_shapes":
         assert "rank 0 has torch.float32 (2, 3); " in found[0][0][1]
+
+
+def test_different_collectives_are_an_error_on_every_rank(seen: Any) -> None:
+    """At once, and not when the slower one gives up waiting."""
+    found = seen("different_collectives")
+    if len(found) == 1:
+        assert {kind for kind, _ in found[0]} == {"nothing"}
+        return
+    for rank, each in enumerate(found):
+        others = [r for r in range(len(found)) if (r == len(found) - 1) != (rank == len(found) - 1)]
+        named = ", ".join(str(other) for other in others)
+        for kind, text in each:
+            assert kind == "ValueError"
+            assert f"met another collective on rank {named}, expected the same one" in text
 
 
 def test_a_combine_that_raises_on_one_rank_is_an_error_on_every_rank(seen: Any) -> None:

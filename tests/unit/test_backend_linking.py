@@ -240,6 +240,36 @@ def test_keys_fit_the_program(parameters: Parameters) -> None:
     assert "tensor" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "symbol", "kind"),
+    [
+        ("", "ckks.parameters", "ckks-parameters"),
+        ("convert-ckks-to-rns", "ckks.ring", "residue-ring"),
+    ],
+)
+def test_a_foreign_ring_or_parameters_are_refused(
+    parameters: Parameters, pipeline: str, symbol: str, kind: str
+) -> None:
+    other = Parameters.build(ring_degree=32, depth=2, scale_bits=40, digits=2, insecure=True)
+    text = module(
+        parameters,
+        f"""func.func @main(%x: {CIPHERTEXT}) -> {CIPHERTEXT} {{
+  %y = ckks.negate %x : {CIPHERTEXT}
+  func.return %y : {CIPHERTEXT}
+}}""",
+    )
+    compilation = Compilation(Program.parse(text), pipeline=Pipeline.parse(pipeline))
+    for bound, fits in ((parameters, True), (other, False)):
+        value = bound if kind == "ckks-parameters" else bound.ring
+        resources = ResourceBindings([BoundResource(symbol, kind, value)])
+        backend = OperationBackend(named_resources=resources)
+        if fits:
+            backend.link(compilation)
+            continue
+        with pytest.raises(LinkError, match=f"@{symbol} belongs to other parameters"):
+            backend.link(compilation)
+
+
 def test_materials_are_checked(parameters: Parameters) -> None:
     text = module(
         parameters,

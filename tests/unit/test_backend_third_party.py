@@ -168,6 +168,19 @@ def test_in_place_reaches_the_implementation() -> None:
     assert {entry["effect"] for entry in operations} == {"rng-write"}
 
 
+@pytest.mark.parametrize(
+    ("text", "user"),
+    [
+        (IN_PLACE.replace("func.return %kept, %y", "func.return %temporary, %y"), "func.return"),
+        (IN_PLACE.replace("(%temporary, %x)", "(%temporary, %temporary)"), "probe.op"),
+    ],
+)
+def test_in_place_is_refused_where_the_operand_is_still_needed(text: str, user: str) -> None:
+    message = f"is to overwrite its first operand, which {user} still uses: drop fhelium.in_place"
+    with pytest.raises(LinkError, match=message):
+        linked(text, Probe(supports_in_place=True))
+
+
 def test_in_place_is_refused_where_the_implementation_does_not_support_it() -> None:
     with pytest.raises(
         LinkError, match=r"probe.mlir:5:8: .*'probe' does not support: drop"

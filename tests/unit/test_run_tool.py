@@ -175,6 +175,10 @@ def test_missing_and_unknown_names(work: Workplace, capfd: pytest.CaptureFixture
     files.save(work.path("inputs"), {"y": work.encrypted(work.values)})
     message = fails(work, capfd, work.arguments())
     assert "--inputs has y, the program takes x: unknown y; missing x" in message
+    encrypted = work.encrypted(work.values)
+    files.save(work.path("inputs"), {"x": encrypted, "y": encrypted})
+    message = fails(work, capfd, work.arguments())
+    assert "--inputs has x, y, the program takes x: unknown y" in message
 
 
 def test_wrong_state(work: Workplace, capfd: pytest.CaptureFixture[str]):
@@ -299,6 +303,27 @@ def test_killed_rank_ends_all(work: Workplace, tmp_path: Path):
         process.kill()
     assert process.returncode == 128 + signal.SIGKILL
     assert "rank 1 ended with signal 9; ending the others" in errors
+
+
+def test_terminating_the_launcher_ends_the_ranks(work: Workplace):
+    """A pipe that nobody writes to keeps both ranks waiting until then."""
+    program = work.program("sum.mlir", SUM)
+    os.mkfifo(work.path("pipe"))
+    process = tool([program, "--nproc", "2", "--inputs", work.path("pipe")])
+    ranks = [child_of_rank(process.pid, rank) for rank in range(2)]
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
+
+
+def test_rank_0_writes_an_output_without_rank_in_its_name(work: Workplace):
+    program = work.program("sum.mlir", SUM)
+    arguments = [program, "--nproc", "2", "--inputs", work.path("inputs")]
+    process = tool([*arguments, "--output", work.path("result")])
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert files.load(work.path("result"), work.parameters)["result1"] == 0
 
 
 def child_of_rank(parent: int, rank: int) -> int:

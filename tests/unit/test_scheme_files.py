@@ -15,7 +15,6 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
@@ -157,11 +156,11 @@ def test_a_failed_write_leaves_the_old_file(
     save(path, {"x": torch.zeros(1)})
     before = path.read_bytes()
 
-    def fail(_: object, temporary: Path, **__: object) -> None:
-        temporary.write_bytes(b"half a file")
+    def fail(descriptor: int) -> None:
+        os.write(descriptor, b"and a half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(files, "save_file", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     for attempt in (
         lambda: save(path, {"x": torch.ones(1)}),
         lambda: save_secret_key(path, SECRET),
@@ -170,6 +169,21 @@ def test_a_failed_write_leaves_the_old_file(
             attempt()
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_links_and_pipes_are_written_to_and_not_replaced(tmp_path: Path) -> None:
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to("file")
+    save(link, {"x": torch.ones(1)})
+    assert link.is_symlink()
+    assert torch.equal(load(tmp_path / "file")["x"], torch.ones(1))  # pyright: ignore
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    save(pipe, {"x": torch.ones(1)})
+    (tmp_path / "copy").write_bytes(os.read(reader, 1 << 20))
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(load(tmp_path / "copy")) == ["x"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ that waits for another.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from zlib import crc32
 
 import torch
 import torch.distributed
@@ -108,7 +109,7 @@ class TorchBroadcastImplementation(_OperandResourceImplementation):
         root = invocation.attributes["root"]
         assert isinstance(root, int)
         source = group.global_rank(root)
-        _require_equal_layouts(self.name, value, group)
+        _require_equal_layouts(self.name, value, group, f" from rank {root}")
         result = value.clone(memory_format=torch.contiguous_format)
         torch.distributed.broadcast(result, source, group=group.group)
         return (result,)
@@ -272,16 +273,26 @@ def _layout(value: Tensor) -> str:
     return f"{value.dtype} {tuple(value.shape)}"
 
 
-def _require_equal_layouts(name: str, value: Tensor, group: ProcessGroupExecutionResource) -> None:
-    """Raise on every rank when dtype or shape differs on one."""
+def _require_equal_layouts(
+    name: str, value: Tensor, group: ProcessGroupExecutionResource, detail: str = ""
+) -> None:
+    """Raise on every rank when one issues another collective, or has another dtype or shape."""
     row = [DTYPES.index(value.dtype), value.ndim, *value.shape[:SHOWN_DIMENSIONS]]
     row += [0] * (2 + SHOWN_DIMENSIONS - len(row)) + [hash(tuple(value.shape))]
-    rows = _gather_integers(row, value.device, group)
+    collective = crc32(f"{name}{detail}".encode())
+    rows = _gather_integers([collective, *row], value.device, group)
+    others = [rank for rank, (other, *_) in enumerate(rows) if other != collective]
+    if others:
+        ranks = ", ".join(str(rank) for rank in others)
+        raise ValueError(
+            f"{name}{detail} met another collective on rank {ranks}, expected the same one on "
+            "every rank: it depends on the rank, or on data that differs between ranks"
+        )
     if all(other == rows[0] for other in rows):
         return
     described = [
         f"rank {rank} has {DTYPES[dtype]} {tuple(shape[: min(ndim, SHOWN_DIMENSIONS)])}"
-        for rank, (dtype, ndim, *shape) in enumerate(rows)
+        for rank, (_, dtype, ndim, *shape) in enumerate(rows)
     ]
     raise ValueError(
         f"{name} got payloads of several layouts, expected one on every rank: "

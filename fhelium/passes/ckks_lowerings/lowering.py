@@ -15,7 +15,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType, StateType
-from fhelium.dialects.core import IMPLEMENTATION
+from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.scheme.parameters import Parameters
@@ -57,7 +57,7 @@ class Emitter:
 class Lowering(RewritePattern, ABC):
     """One ckks op to rns ops: casts around, `lower` between.
 
-    An op that records an implementation stays as it is: the name belongs to the whole op.
+    An op that records how it runs stays as it is: the record belongs to the whole op.
     """
 
     OPERATION: ClassVar[type[Operation]]
@@ -73,7 +73,7 @@ class Lowering(RewritePattern, ABC):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, self.OPERATION):
             return
-        if isinstance(op, tuple(ckks.OPERATIONS)) and IMPLEMENTATION in op.attributes:
+        if isinstance(op, tuple(ckks.OPERATIONS)) and has_assignment(op):
             return
         if not any(isinstance(operand.type, StateType) for operand in op.operands):
             return

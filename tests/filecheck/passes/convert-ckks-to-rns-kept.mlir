@@ -26,4 +26,18 @@ builtin.module attributes {ckks.parameters = #p} {
     %d = ckks.negate %c : !ct
     func.return %d : !ct
   }
+
+  // So does an op of another dialect, and one that is to overwrite its operand.
+  // CHECK-LABEL:   func.func @guest
+  // CHECK-NEXT:    %[[x:.*]] = builtin.unrealized_conversion_cast %x : !poly2_Q0to2 to !ct_L1_s6
+  // CHECK-NEXT:    %a = "test.op"(%[[x]]) : (!ct_L1_s6) -> !ct_L1_s6
+  // CHECK-NEXT:    %b = ckks.negate %a {fhelium.in_place} : !ct_L1_s6
+  // CHECK-NEXT:    %[[b:.*]] = builtin.unrealized_conversion_cast %b : !ct_L1_s6 to !poly2_Q0to2
+  // CHECK-NEXT:    func.return %[[b]] : !poly2_Q0to2
+  // PLACE:         func.func @guest(%x: {{.*}} loc("{{.*}}":38:
+  func.func @guest(%x: !ct) -> !ct {
+    %a = "test.op"(%x) : (!ct) -> !ct
+    %b = ckks.negate %a {fhelium.in_place} : !ct
+    func.return %b : !ct
+  }
 }

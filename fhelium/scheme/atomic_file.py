@@ -1,0 +1,33 @@
+"""Files that appear complete or not at all."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes, mode: int | None = None) -> None:
+    """Write a file whole or not at all: on an error the old content stays.
+
+    A symbolic link keeps pointing to its file, and a device or pipe is written to, not replaced.
+    A new file gets `mode` less the umask from the moment it exists; `mode=None` keeps that of the
+    file that was there, if any. Raises `OSError`.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    if mode is None:
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
