@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
+import torch
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from fhelium.backend.backend import OperationBackend, message_of
 from fhelium.backend.compilation import Compilation
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.host_code import STRUCTURE, is_host_op
+from fhelium.backend.invocation import prime_ids
 from fhelium.backend.resources import (
     PARAMETERS_RESOURCE_KIND,
     RING_RESOURCE_KIND,
@@ -26,8 +28,9 @@ from fhelium.backend.resources import (
 from fhelium.backend.specs import state_is_assigned
 from fhelium.backend.values import checked_payload
 from fhelium.dialects.ckks.parameters import parameters_of
-from fhelium.dialects.ckks.types import CLIENT_TYPE, KeyType, state_types
+from fhelium.dialects.ckks.types import CLIENT_TYPE, KeyType, StateType, state_types
 from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
+from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.diagnostics import Fault, ProgramError, place_of
 from fhelium.frontends.program import Program
 from fhelium.passes.pipeline import Pipeline
@@ -300,10 +303,26 @@ class _Linker:
                 self.fault(operation, f"material @{name} is not bound; bound: {given}")
                 continue
             type = operation.attributes.get(CLIENT_TYPE, operation.result.type)
+            what = f"material @{name}"
             try:
-                bound[operation] = checked_payload(
-                    self.materials[name], type, self.parameters, f"material @{name}"
-                )
+                payload = checked_payload(self.materials[name], type, self.parameters, what)
+                self.check_residues(payload, type, what)
+                bound[operation] = payload
             except (TypeError, ValueError) as error:
                 self.fault(operation, str(error))
         return bound
+
+    def check_residues(self, payload: object, type: Attribute, what: str) -> None:
+        """Raise `ValueError` for residues outside [0, q): kernels count on them, for ever after."""
+        element = type.element_type if isinstance(type, TensorType) else type
+        limbs = prime_ids(element, self.parameters)
+        if self.parameters is None or limbs is None or not isinstance(payload, torch.Tensor):
+            return
+        if payload.is_meta or not isinstance(element, StateType | PolyType):
+            return
+        moduli = self.parameters.ring.moduli(limbs, payload.device)
+        if bool(((payload < 0) | (payload >= moduli)).any()):
+            raise ValueError(
+                f"{what} has residues outside [0, q), expected reduced ones: encode it with these "
+                "parameters"
+            )

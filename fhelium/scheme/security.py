@@ -44,7 +44,8 @@ def check_security(ring_degree: int, log_qp: float) -> None:
     if reason is not None:
         raise InsecureParametersError(
             f"{reason}. Use a larger N or fewer and smaller primes; "
-            "pass insecure=True only in tests, where nothing needs protection"
+            "say insecure=True (in IR: security = none) only in tests, where nothing needs "
+            "protection"
         )
 
 

@@ -178,7 +178,13 @@ def start_ranks(program: Program, timeout: float) -> int:
     """Join the other ranks, if the program or torchrun wants any, and return this one's rank."""
     limit = timedelta(seconds=timeout)
     if "RANK" in os.environ:
-        torch.distributed.init_process_group("gloo", timeout=limit)
+        try:
+            torch.distributed.init_process_group("gloo", timeout=limit)
+        except (RuntimeError, ValueError) as error:
+            raise UsageError(
+                f"RANK is set, and the other ranks cannot be met: {error}; start the ranks with "
+                "--nproc or torchrun, or unset RANK"
+            ) from None
         return torch.distributed.get_rank()
     if group_symbols(program):
         store = torch.distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage]

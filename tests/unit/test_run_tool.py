@@ -339,6 +339,15 @@ def child_of_rank(parent: int, rank: int) -> int:
     raise AssertionError(f"rank {rank} did not start")
 
 
+def test_rank_without_other_ranks(
+    work: Workplace, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RANK", "0")
+    message = fails(work, capfd, work.arguments())
+    assert "error: RANK is set, and the other ranks cannot be met: " in message
+    assert "start the ranks with --nproc or torchrun, or unset RANK" in message
+
+
 def test_nproc_must_be_positive(work: Workplace, capfd: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as ended:
         main([*work.arguments(), "--nproc", "0"])
