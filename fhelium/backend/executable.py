@@ -53,6 +53,7 @@ class ProgramExecutable:
     _signature: "_Signature" = field(init=False, repr=False, compare=False)
     _origins: Mapping[int, Operation] = field(init=False, repr=False, compare=False)
     _device: torch.device | None = field(init=False, repr=False, compare=False)
+    _moves_values: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("resource_indices", "bound_resources", "bound_materials"):
@@ -71,6 +72,8 @@ class ProgramExecutable:
         object.__setattr__(self, "_main", code.namespace["main"])
         object.__setattr__(self, "_signature", _Signature.of(entry))
         object.__setattr__(self, "_device", self._bound_device())
+        moves = any(isinstance(op, TransferOp) for op in self.dispatch_table.operations)
+        object.__setattr__(self, "_moves_values", moves)
 
     def _prepare(self, operation: Operation, dispatch: OperationDispatch) -> Callable[..., object]:
         """Return the call of one op on its operands, followed by its regions."""
@@ -112,12 +115,10 @@ class ProgramExecutable:
 
     def _place(self, operation: Operation) -> str:
         place = place_of(operation, self.program.sources)
-        return "" if place is None else f"at {place}"
+        return "" if place is None else str(place)
 
     def _bound_device(self) -> torch.device | None:
-        """The device that inputs must be on, unless the program moves values itself."""
-        if any(isinstance(op, TransferOp) for op in self.dispatch_table.operations):
-            return None
+        """The device of keys and materials, if there are any."""
         bound = [r.value.data for r in self.resources if isinstance(r.value, SwitchingKey)]
         bound += [value for value in self.bound_materials.values() if isinstance(value, Tensor)]
         return bound[0].device if bound else None
@@ -132,7 +133,7 @@ class ProgramExecutable:
                     "implementation": dispatch.implementation.name,
                     "effect": dispatch.effect,
                     "in_place": dispatch.in_place,
-                    "location": self._place(operation).removeprefix("at "),
+                    "location": self._place(operation),
                 }
                 for operation, dispatch in self.dispatch_table.operations.items()
             ],
@@ -169,7 +170,8 @@ class ProgramExecutable:
             results = self._main(*payloads)
         except Exception as error:
             if (operation := self._failed_operation(error)) is not None:
-                error.add_note(f"in {operation.name} {self._place(operation)}".rstrip())
+                place = self._place(operation)
+                error.add_note(f"in {operation.name}" + (f" at {place}" if place else ""))
             raise
         given = any(isinstance(value, Ciphertext | Plaintext) for value in inputs)
         if not given or results is None:
@@ -190,7 +192,8 @@ class ProgramExecutable:
         return None
 
     def _check_devices(self, payloads: list[object]) -> None:
-        if any(isinstance(op, TransferOp) for op in self.dispatch_table.operations):
+        """Inputs are on one device, that of keys and materials, unless the program moves values."""
+        if self._moves_values:
             return
         device = self._device
         for position, payload in enumerate(payloads):

@@ -3,7 +3,7 @@
 Clone the program, run the pipeline, resolve every executable op, then bind resources and materials.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
@@ -114,10 +114,10 @@ class _Linker:
         for operation in executable:
             for violation in self.backend.violations(operation):
                 self.fault(operation, violation)
-            dispatch = self.attempt(
-                operation, lambda op: self.backend.dispatch(op, self.parameters)
-            )
-            if dispatch is None:
+            try:
+                dispatch = self.backend.dispatch(operation, self.parameters)
+            except (KeyError, ValueError) as error:
+                self.fault(operation, message_of(error))
                 continue
             dispatches[operation] = dispatch
             if dispatch.in_place and (later := used_after(operation)) is not None:
@@ -147,15 +147,6 @@ class _Linker:
 
     def fault(self, operation: Operation, message: str) -> None:
         self.faults.append(Fault(message, place_of(operation, self.program.sources)))
-
-    def attempt(
-        self, operation: Operation, action: Callable[[Operation], OperationDispatch]
-    ) -> OperationDispatch | None:
-        try:
-            return action(operation)
-        except (KeyError, ValueError) as error:
-            self.fault(operation, message_of(error))
-            return None
 
     def program_parameters(self) -> Parameters | None:
         module = self.program.module
@@ -209,15 +200,15 @@ class _Linker:
         self, resource_ops: list[ResourceOp], dispatches: Mapping[Operation, OperationDispatch]
     ) -> ResourceBindings:
         """Bind what the program and the implementations need, from the workspace outwards."""
-        needs: dict[ResourceRequirement, list[Operation]] = {}
+        # Users in order, each once; nearly every op needs the ring.
+        needs: dict[ResourceRequirement, dict[Operation, None]] = {}
         for op in resource_ops:
             assert isinstance(op.result.type, ResourceType)
             need = ResourceRequirement(op.symbol_name, op.result.type.resource_kind)
-            needs.setdefault(need, []).append(op)
+            needs.setdefault(need, {})[op] = None
         for operation, dispatch in dispatches.items():
             for need in dispatch.requirements:
-                if operation not in needs.setdefault(need, []):
-                    needs[need].append(operation)
+                needs.setdefault(need, {})[operation] = None
         available = self.backend.named_resources
         made = [r for r in (self.program_resource(need) for need in needs) if r is not None]
         available = available.overlay(
@@ -230,7 +221,7 @@ class _Linker:
                 resource = available.resolve(need)
             except (KeyError, ValueError) as error:
                 named = [op for op in users if isinstance(op, ResourceOp)]
-                for user in named or users[:1]:
+                for user in named or list(users)[:1]:
                     self.fault(user, message_of(error))
                 continue
             for user in users:
@@ -239,7 +230,7 @@ class _Linker:
             own = self.program_resource(need)
             if own is not None and own.value != resource.value:
                 self.fault(
-                    users[0],
+                    next(iter(users)),
                     f"resource @{resource.symbol} belongs to other parameters than the program's: "
                     "leave it unbound, and the program's own are taken",
                 )
@@ -258,7 +249,7 @@ class _Linker:
         return None
 
     def materialized(
-        self, needs: Mapping[ResourceRequirement, list[Operation]], available: ResourceBindings
+        self, needs: Iterable[ResourceRequirement], available: ResourceBindings
     ) -> ResourceBindings:
         """Ask the materializer once for all that is missing, and check what it returns."""
         materializer = self.backend.workspace.materializer

@@ -17,10 +17,11 @@ from xdsl.traits import IsTerminator
 
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
-from fhelium.dialects.ckks.types import CiphertextType, state_types
+from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceOp, BroadcastOp
 from fhelium.dialects.memory import TransferOp
+from fhelium.passes.ciphertext_states import holds_state, require_states
 from fhelium.passes.error_analysis import ErrorAnalysis, TrackedValue
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
@@ -74,7 +75,7 @@ class CkksAnnotateErrorPass(ModulePass):
                 "errors are depends on them",
             )
         for inner in encrypted:
-            _check(inner, attribute)
+            require_states(inner, _types(inner), attribute)
         errors = ErrorAnalysis(Parameters.from_attribute(attribute), float(self.largest))
         run = _Run(errors, self.ranks)
         run.module(op)
@@ -95,26 +96,7 @@ def _types(operation: Operation) -> Iterator[Attribute]:
 
 
 def _handles_ciphertexts(operation: Operation) -> bool:
-    return any(True for type in _types(operation) for _ in state_types(type))
-
-
-def _check(operation: Operation, parameters: ParametersAttr) -> None:
-    """Refuse an op with a state that is not assigned, or that the parameters do not have."""
-    for type in _types(operation):
-        for state in state_types(type):
-            if missing := state.unassigned():
-                raise PassFailure(
-                    operation,
-                    f"found {operation.name} with a value of type {state}, expected an assigned "
-                    f"{' and '.join(missing)}: a scheduling pass or the text must give it",
-                )
-            assert state.level is not None
-            if state.level > parameters.max_level:
-                raise PassFailure(
-                    operation,
-                    f"found {operation.name} with a value at level {state.level}, expected at most "
-                    f"{parameters.max_level}, the top level of {PARAMETERS}",
-                )
+    return any(map(holds_state, _types(operation)))
 
 
 _Known = TrackedValue | int | None

@@ -19,8 +19,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
-from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType, state_types
+from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
 from fhelium.dialects.core import MaterialOp
+from fhelium.passes.ciphertext_states import holds_state, require_states
 from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
@@ -100,15 +101,11 @@ def _stays_whole(operation: Operation) -> bool:
         return True
     if operation.dialect_name() in TYPE_AGNOSTIC:
         return False
-    return any(_has_state(value.type) for value in (*operation.operands, *operation.results))
-
-
-def _has_state(type: Attribute) -> bool:
-    return any(True for _ in state_types(type))
+    return any(holds_state(value.type) for value in (*operation.operands, *operation.results))
 
 
 def _is_ckks(operation: Operation) -> bool:
-    return isinstance(operation, tuple(ckks.OPERATIONS)) or any(map(_has_state, _types(operation)))
+    return isinstance(operation, tuple(ckks.OPERATIONS)) or any(map(holds_state, _types(operation)))
 
 
 def _check(operation: Operation, parameters: ParametersAttr) -> None:
@@ -121,21 +118,7 @@ def _check(operation: Operation, parameters: ParametersAttr) -> None:
             f"found a module with {PARAMETERS} of its own, expected those of the outermost one: "
             "convert the two apart",
         )
-    for type in _types(operation):
-        for state in state_types(type):
-            if missing := state.unassigned():
-                raise PassFailure(
-                    operation,
-                    f"found {operation.name} with a value of type {state}, expected an assigned "
-                    f"{' and '.join(missing)}: a scheduling pass or the text must give it",
-                )
-            assert state.level is not None
-            if state.level > parameters.max_level:
-                raise PassFailure(
-                    operation,
-                    f"found {operation.name} with a value at level {state.level}, expected at most "
-                    f"{parameters.max_level}, the top level of {PARAMETERS}",
-                )
+    require_states(operation, _types(operation), parameters)
 
 
 def _convert(type: Attribute, parameters: Parameters) -> Attribute:
@@ -148,7 +131,7 @@ def _convert(type: Attribute, parameters: Parameters) -> Attribute:
 
 def _convert_types(operation: Operation, parameters: Parameters) -> None:
     """Change the types of the values of one op in place; the op and its location stay."""
-    if isinstance(operation, MaterialOp) and _has_state(operation.result.type):
+    if isinstance(operation, MaterialOp) and holds_state(operation.result.type):
         operation.attributes[CLIENT_TYPE] = operation.result.type
     if isinstance(operation, FuncOp):
         _convert_signature(operation, parameters)
@@ -164,7 +147,7 @@ def _convert_types(operation: Operation, parameters: Parameters) -> None:
 
 def _convert_signature(function: FuncOp, parameters: Parameters) -> None:
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
-    if not any(map(_has_state, [*inputs, *outputs])):
+    if not any(map(holds_state, [*inputs, *outputs])):
         return
     function.arg_attrs = _with_client_types(function.arg_attrs, inputs)
     function.res_attrs = _with_client_types(function.res_attrs, outputs)
@@ -177,11 +160,11 @@ def _convert_signature(function: FuncOp, parameters: Parameters) -> None:
 def _with_client_types(
     attributes: ArrayAttr[DictionaryAttr] | None, types: tuple[Attribute, ...]
 ) -> ArrayAttr[DictionaryAttr] | None:
-    if not any(map(_has_state, types)):
+    if not any(map(holds_state, types)):
         return attributes
     old = [entry.data for entry in attributes] if attributes is not None else [{}] * len(types)
     return ArrayAttr(
-        DictionaryAttr({**entry, CLIENT_TYPE: type} if _has_state(type) else dict(entry))
+        DictionaryAttr({**entry, CLIENT_TYPE: type} if holds_state(type) else dict(entry))
         for entry, type in zip(old, types, strict=True)
     )
 

@@ -235,6 +235,13 @@ class Parameters:
         self.check_level(level)
         return tuple(range(sum(len(group) for group in self.moduli[: level + 1])))
 
+    def level_of(self, limbs: tuple[int, ...]) -> int:
+        """Return the level whose limbs these are. Raises `ValueError` when there is none."""
+        for level in range(self.max_level + 1):
+            if self.q_limbs(level) == limbs:
+                return level
+        raise ValueError(f"the limbs {list(limbs)} are those of no level")
+
     @property
     def p_limbs(self) -> tuple[int, ...]:
         """The limbs of P."""

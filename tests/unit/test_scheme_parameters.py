@@ -233,3 +233,12 @@ def test_build_refusals(changes: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"ring_degree": 8192, "depth": 2, "scale_bits": 30}
     with pytest.raises(ValueError, match=message):
         Parameters.build(**{**arguments, **changes}, insecure=True)
+
+
+def test_the_level_of_limbs() -> None:
+    parameters = Parameters.build(ring_degree=64, depth=3, scale_bits=60, insecure=True)
+    for level in range(parameters.max_level + 1):
+        assert parameters.level_of(parameters.q_limbs(level)) == level
+    for limbs in ((), (1,), (0,), parameters.p_limbs):
+        with pytest.raises(ValueError, match="are those of no level"):
+            parameters.level_of(limbs)

@@ -2,29 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch
 from xdsl.ir import Operation
 
-from fhelium.backend.torch_family.residues import Call, Kernel, TorchResidueImplementation
+from fhelium.backend.torch_family.residues import Kernel, TorchResidueImplementation
 from fhelium.dialects import rns
 from fhelium.kernels.cpu import operations
 from fhelium.passes.implementation_families import FAMILIES
-from fhelium.scheme.keys import SwitchingKey
-
-Tensor = torch.Tensor
-
-
-def _key_product(call: Call) -> Tensor:
-    key = call.resources[0].value
-    assert isinstance(key, SwitchingKey)
-    every_limb = tuple(range(len(call.ring.primes)))
-    return operations.key_product(call.ring, call.limbs(), call.inputs, key.data, every_limb)
-
-
-def _weighted_sum(call: Call) -> Tensor:
-    half = len(call.inputs) // 2
-    return operations.weighted_sum(call.ring, call.limbs(), call.inputs[:half], call.inputs[half:])
-
 
 KERNELS: dict[type[Operation], Kernel] = {
     rns.AddOp: lambda c: operations.add(c.ring, c.limbs(), *c.inputs),
@@ -32,7 +15,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.NegateOp: lambda c: operations.negate(c.ring, c.limbs(), *c.inputs),
     rns.MulOp: lambda c: operations.multiply(c.ring, c.limbs(), *c.inputs),
     rns.SquareOp: lambda c: operations.square(c.ring, c.limbs(), *c.inputs),
-    rns.WeightedSumOp: _weighted_sum,
+    rns.WeightedSumOp: lambda c: operations.weighted_sum(c.ring, c.limbs(), *c.halves),
     rns.AddConstantOp: lambda c: operations.add_constant(
         c.ring, c.limbs(), c.inputs[0], c.integer("constant"), c.form
     ),
@@ -44,7 +27,9 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.ModUpOp: lambda c: operations.mod_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
     rns.ScaleUpOp: lambda c: operations.scale_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
     rns.ModDownOp: lambda c: operations.mod_down(c.ring, c.limbs(), c.result_limbs, *c.inputs),
-    rns.KeyProductOp: _key_product,
+    rns.KeyProductOp: lambda c: operations.key_product(
+        c.ring, c.limbs(), c.inputs, c.key, c.every_limb
+    ),
     rns.AutomorphismOp: lambda c: operations.automorphism(
         c.ring, c.limbs(), c.inputs[0], c.integer("galois_element"), c.form
     ),

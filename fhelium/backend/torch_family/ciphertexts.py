@@ -31,7 +31,12 @@ class Call:
     parameters: Parameters
     invocation: OperationInvocation
     inputs: tuple[Tensor, ...]
-    keys: tuple[Tensor, ...]
+    resources: tuple[BoundResource, ...]
+
+    @property
+    def keys(self) -> tuple[Tensor, ...]:
+        """The tensors of the switching keys among the operands."""
+        return tuple(r.value.data for r in self.resources if isinstance(r.value, SwitchingKey))
 
     @property
     def ring(self) -> Ring:
@@ -76,12 +81,7 @@ class Call:
 
 
 def _decompose(call: Call, component: Tensor) -> list[Tensor]:
-    level = next(
-        level
-        for level in range(call.parameters.max_level + 1)
-        if call.parameters.q_limbs(level) == call.limbs
-    )
-    digits = call.parameters.digit_limbs(level)
+    digits = call.parameters.digit_limbs(call.parameters.level_of(call.limbs))
     return decompose(call.ring, call.limbs, digits, call.parameters.p_limbs, component)
 
 
@@ -205,8 +205,7 @@ class TorchCiphertextImplementation:
             raise ValueError(f"{self.name} does not run in place")
         parameters = resources[-1].value
         assert isinstance(parameters, Parameters)
-        keys = tuple(r.value.data for r in resources if isinstance(r.value, SwitchingKey))
-        result = self.kernel(Call(parameters, invocation, inputs, keys))
+        result = self.kernel(Call(parameters, invocation, inputs, resources))
         return result if isinstance(result, tuple) else (result,)
 
 

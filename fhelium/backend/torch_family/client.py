@@ -1,86 +1,66 @@
 """The client's ops of the `ckks` dialect, by the scheme: they need its keys and its randomness."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import TypeVar
 
 import torch
 from xdsl.ir import Operation
 
-from fhelium.backend.invocation import OperationInvocation
-from fhelium.backend.resources import PARAMETERS_RESOURCE_KIND, BoundResource, ResourceRequirement
+from fhelium.backend.torch_family.ciphertexts import Call, Kernel, TorchCiphertextImplementation
 from fhelium.dialects.ckks.client import DecodeOp, DecryptOp, EncodeOp, EncryptOp
-from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
 from fhelium.scheme.keys import PublicKey, SecretKey
-from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
+PolynomialT = TypeVar("PolynomialT", Ciphertext, Plaintext)
 
 
-@dataclass(frozen=True)
-class TorchClientImplementation:
-    """Encode, encrypt, decrypt and decode under the program's parameters, on the CPU."""
-
-    name: str
-    operation_types: tuple[type[Operation], ...]
-    supports_in_place: bool = False
-
-    def resource_requirements(
-        self, invocation: OperationInvocation
-    ) -> tuple[ResourceRequirement, ...]:
-        """Ask for the parameters."""
-        return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
-
-    def execute(
-        self,
-        invocation: OperationInvocation,
-        inputs: tuple[Tensor, ...],
-        resources: tuple[BoundResource, ...],
-        /,
-        *,
-        in_place: bool,
-    ) -> tuple[Tensor, ...]:
-        """Run the op; `resources` are its key, if it takes one, then the parameters."""
-        if in_place:
-            raise ValueError(f"{self.name} does not run in place")
-        parameters, key = resources[-1].value, resources[0].value
-        assert isinstance(parameters, Parameters)
-        (x,) = inputs
-        operation = invocation.operation_type
-        if operation is EncodeOp:
-            level, scale = _state(invocation, parameters, "result")
-            return (encode(x.numpy(), parameters, level=level, scale=scale).data,)
-        level, scale = _state(invocation, parameters, "operand")
-        form = str(invocation.attributes["form"])
-        if operation is DecodeOp:
-            shapes = invocation.attributes["result_shapes"]
-            assert isinstance(shapes, tuple)
-            values = decode(Plaintext(x, parameters, level, scale, form), shapes[0][-1]).real
-            return (torch.from_numpy(values.copy()),)
-        if operation is EncryptOp:
-            assert isinstance(key, PublicKey | SecretKey)
-            return (encrypt(Plaintext(x, parameters, level, scale, form), key).data,)
-        assert operation is DecryptOp
-        assert isinstance(key, SecretKey)
-        return (decrypt(Ciphertext(x, parameters, level, scale, form), key).data,)
+def _encode(call: Call) -> Tensor:
+    level = call.parameters.level_of(call.result_limbs)
+    scale = float(call.scale("result_scales"))
+    return encode(call.x.numpy(), call.parameters, level=level, scale=scale).data
 
 
-def _state(invocation: OperationInvocation, parameters: Parameters, side: str) -> tuple[int, float]:
-    """Return level and scale of the first operand or result."""
-    scales = invocation.attributes[f"{side}_scales"]
-    limbs = invocation.operand_prime_ids if side == "operand" else invocation.result_prime_ids
-    assert isinstance(scales, tuple)
-    levels = range(parameters.max_level + 1)
-    level = next(level for level in levels if parameters.q_limbs(level) == limbs[0])
-    return level, scales[0]
+def _encrypt(call: Call) -> Tensor:
+    key = call.resources[0].value
+    assert isinstance(key, PublicKey | SecretKey)
+    return encrypt(_operand(call, Plaintext), key).data
 
 
-def client_contributions() -> tuple[TorchClientImplementation, ...]:
-    """Return one implementation for each op that the client runs."""
-    operations: tuple[type[Operation], ...] = (EncodeOp, EncryptOp, DecryptOp, DecodeOp)
+def _decrypt(call: Call) -> Tensor:
+    key = call.resources[0].value
+    assert isinstance(key, SecretKey)
+    return decrypt(_operand(call, Ciphertext), key).data
+
+
+def _decode(call: Call) -> Tensor:
+    shapes = call.invocation.attributes["result_shapes"]
+    assert isinstance(shapes, tuple)
+    values = decode(_operand(call, Plaintext), shapes[0][-1]).real
+    return torch.from_numpy(values.copy())
+
+
+def _operand(call: Call, kind: type[PolynomialT]) -> PolynomialT:
+    """Return the first operand with the state that the op gives it."""
+    level = call.parameters.level_of(call.limbs)
+    scale = float(call.scale("operand_scales"))
+    return kind(call.x, call.parameters, level, scale, call.form)
+
+
+KERNELS: Mapping[type[Operation], Kernel] = {
+    EncodeOp: _encode,
+    EncryptOp: _encrypt,
+    DecryptOp: _decrypt,
+    DecodeOp: _decode,
+}
+
+
+def client_contributions() -> tuple[TorchCiphertextImplementation, ...]:
+    """Return one implementation for each op that the client runs, on the CPU."""
     return tuple(
-        TorchClientImplementation(FAMILIES["torch"][operation.name], (operation,))
-        for operation in operations
+        TorchCiphertextImplementation(FAMILIES["torch"][operation.name], (operation,), kernel)
+        for operation, kernel in KERNELS.items()
     )

@@ -52,6 +52,24 @@ class Call:
         return value
 
     @property
+    def every_limb(self) -> tuple[int, ...]:
+        """The limbs of a key: all of them."""
+        return tuple(range(len(self.ring.primes)))
+
+    @property
+    def key(self) -> Tensor:
+        """The tensor of the switching key among the operands."""
+        key = self.resources[0].value
+        assert isinstance(key, SwitchingKey)
+        return key.data
+
+    @property
+    def halves(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """The operands of an op that takes two lists of one length."""
+        half = len(self.inputs) // 2
+        return self.inputs[:half], self.inputs[half:]
+
+    @property
     def form(self) -> str:
         """The form of the first operand."""
         return str(self.invocation.attributes["form"])
@@ -60,18 +78,6 @@ class Call:
     def device(self) -> torch.device:
         """Where the op runs: the device of its first operand, or the CPU for a constant."""
         return self.inputs[0].device if self.inputs else torch.device("cpu")
-
-
-def _key_product(call: Call) -> Tensor:
-    key = call.resources[0].value
-    assert isinstance(key, SwitchingKey)
-    every_limb = tuple(range(len(call.ring.primes)))
-    return key_product(call.ring, call.limbs(), call.inputs, key.data, every_limb)
-
-
-def _weighted_sum(call: Call) -> Tensor:
-    half = len(call.inputs) // 2
-    return pointwise.weighted_sum(call.ring, call.limbs(), call.inputs[:half], call.inputs[half:])
 
 
 def _components(call: Call) -> Tensor:
@@ -87,7 +93,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.NegateOp: lambda c: pointwise.negate(c.ring, c.limbs(), *c.inputs),
     rns.MulOp: lambda c: pointwise.multiply(c.ring, c.limbs(), *c.inputs),
     rns.SquareOp: lambda c: pointwise.square(c.ring, c.limbs(), *c.inputs),
-    rns.WeightedSumOp: _weighted_sum,
+    rns.WeightedSumOp: lambda c: pointwise.weighted_sum(c.ring, c.limbs(), *c.halves),
     rns.AddConstantOp: lambda c: pointwise.add_constant(
         c.ring, c.limbs(), c.inputs[0], c.integer("constant"), c.form
     ),
@@ -101,7 +107,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.ScaleUpOp: lambda c: basis.scale_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
     rns.ModDownOp: lambda c: basis.mod_down(c.ring, c.limbs(), c.result_limbs, *c.inputs),
     rns.ComponentsOp: _components,
-    rns.KeyProductOp: _key_product,
+    rns.KeyProductOp: lambda c: key_product(c.ring, c.limbs(), c.inputs, c.key, c.every_limb),
     rns.AutomorphismOp: lambda c: automorphism(
         c.ring, c.limbs(), c.inputs[0], c.integer("galois_element"), c.form
     ),

@@ -1,0 +1,35 @@
+"""What a pass that needs levels and scales requires of every ciphertext and plaintext."""
+
+from collections.abc import Iterable
+
+from xdsl.ir import Attribute, Operation
+
+from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.types import state_types
+from fhelium.passes.failure import PassFailure
+
+
+def holds_state(type: Attribute) -> bool:
+    """Return whether a type is, or holds, a ciphertext or plaintext."""
+    return any(True for _ in state_types(type))
+
+
+def require_states(
+    operation: Operation, types: Iterable[Attribute], parameters: ParametersAttr
+) -> None:
+    """Refuse an op with a state in `types` that is not assigned, or that is above the top level."""
+    for type in types:
+        for state in state_types(type):
+            if missing := state.unassigned():
+                raise PassFailure(
+                    operation,
+                    f"found {operation.name} with a value of type {state}, expected an assigned "
+                    f"{' and '.join(missing)}: a scheduling pass or the text must give it",
+                )
+            assert state.level is not None
+            if state.level > parameters.max_level:
+                raise PassFailure(
+                    operation,
+                    f"found {operation.name} with a value at level {state.level}, expected at most "
+                    f"{parameters.max_level}, the top level of {PARAMETERS}",
+                )
