@@ -20,9 +20,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: setup ## score a data set under encryption on RANKS=2 processes
 	$(BIN)/python examples/logistic_regression.py --ranks $(RANKS)
 
-bench: setup ## time the ops of CKKS, with one thread, into build/bench.json
+bench: setup ## time the ops of CKKS, with one thread: table, JSON and plot
 	mkdir -p build
 	$(BIN)/python benchmarks/ckks_ops.py --json build/bench.json
+	$(BIN)/python benchmarks/plot.py build/bench.json build/bench.svg
 
 test: setup check filecheck unit ## types, style, IR tests and unit tests
 

@@ -2,8 +2,10 @@
 
 Programs of one op are linked once and run many times, for each family of implementations: `torch`,
 the reference, and `cpu`, generated kernels. What the client does (`encode`, `encrypt`, `decrypt`,
-`rotation_keygen`) has one implementation, which is listed for both. The families take turns, so
-that a busy machine slows both down. The table has medians, and the least time in brackets.
+which ends with decoding, and `rotation_keygen`) has one implementation, which is listed for both.
+OpenFHE runs the same ops beside them when the package `openfhe` is installed; with `--peer openfhe`
+it must be. All take turns, so that a busy machine slows all of them down. The table has medians,
+and how many times longer than the family `cpu` the others take.
 """
 
 import argparse
@@ -14,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import openfhe_peer
 import torch
 from rich.box import SIMPLE
 from rich.console import Console
@@ -29,7 +32,7 @@ from fhelium.backend import (
     generate_program_keys,
 )
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
-from fhelium.scheme.encoding import encode
+from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
 from fhelium.scheme.keys import SecretKey, generate_keys, generate_rotation_key
 from fhelium.scheme.parameters import Parameters
@@ -152,7 +155,7 @@ def benchmarks(parameters: Parameters) -> dict[str, Mapping[str, Run]]:
     client: dict[str, Run] = {
         "encode": lambda: encode(values, parameters),
         "encrypt": lambda: encrypt(message, public_key),
-        "decrypt": lambda: decrypt(x, secret_key),
+        "decrypt": lambda: decode(decrypt(x, secret_key)),
         "rotation_keygen": lambda: generate_rotation_key(secret_key, 1),
     }
 
@@ -182,20 +185,42 @@ def measure(runs: Mapping[str, Run], seconds: float, most: int = 200) -> dict[st
     return times
 
 
+def with_peer(
+    fhelium: dict[str, Mapping[str, Run]], options: argparse.Namespace, slots: int
+) -> dict[str, Mapping[str, Run]]:
+    """Add OpenFHE's runs to those of each op, where the package is there or has to be."""
+    try:
+        module = openfhe_peer.openfhe_module(options.threads)
+    except ImportError as error:
+        if options.peer:
+            raise SystemExit(str(error)) from None
+        return fhelium
+    values = np.random.default_rng(0).uniform(-1, 1, slots).tolist()
+    peer = openfhe_peer.benchmarks(
+        module, values, options.log_n, options.limbs, options.digits, SCALE_BITS
+    )
+    return {
+        op: {**runs, **({"openfhe": peer[op]} if op in peer else {})}
+        for op, runs in fhelium.items()
+    }
+
+
 def show(rows: list[dict[str, object]], title: str) -> None:
-    """Print a table: an op a line, a family a column."""
-    table = Table("op", *(f"{family}, ms" for family in FAMILIES), "ratio", title=title, box=SIMPLE)
+    """Print a table: an op a line, a family a column, and the ratios to `cpu`."""
+    families = list(dict.fromkeys(str(row["family"]) for row in rows))
+    others = [family for family in families if family != "cpu"]
+    headings = [f"{family}, ms" for family in families] + [f"{family} / cpu" for family in others]
+    table = Table("op", *headings, title=title, box=SIMPLE)
     for column in table.columns[1:]:
         column.justify = "right"
     for op in dict.fromkeys(row["op"] for row in rows):
-        found = {row["family"]: row for row in rows if row["op"] == op}
-        cells = [
-            f"{found[family]['median_ms']:.3f} ({found[family]['minimum_ms']:.3f})"
-            for family in FAMILIES
+        medians = {row["family"]: float(str(row["median_ms"])) for row in rows if row["op"] == op}
+        times = [f"{medians[family]:.3f}" if family in medians else "" for family in families]
+        ratios = [
+            f"{medians[family] / medians['cpu']:.1f}" if family in medians else ""
+            for family in others
         ]
-        medians = [found[family]["median_ms"] for family in FAMILIES]
-        ratio = float(str(medians[0])) / float(str(medians[1]))
-        table.add_row(str(op), *cells, f"{ratio:.1f}")
+        table.add_row(str(op), *times, *ratios)
     Console().print(table)
 
 
@@ -206,6 +231,7 @@ def main() -> None:
     parser.add_argument("--digits", type=int, default=4, help="digits of a switching key")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch and the kernels")
     parser.add_argument("--seconds", type=float, default=1.0, help="time for each op and family")
+    parser.add_argument("--peer", choices=["openfhe"], help="fail when this peer is not installed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -218,12 +244,13 @@ def main() -> None:
     )
     if len(parameters.q_primes) != options.limbs:
         parser.error(f"found {len(parameters.q_primes)} primes of Q, expected {options.limbs}")
+    cases = with_peer(benchmarks(parameters), options, parameters.slots)
     rows: list[dict[str, object]] = []
-    for op, runs in track(benchmarks(parameters).items(), transient=True):
+    for op, runs in track(cases.items(), transient=True):
         for family, times in measure(runs, options.seconds).items():
             rows.append(
                 {
-                    "library": "fhelium",
+                    "library": "openfhe" if family == "openfhe" else "fhelium",
                     "family": family,
                     "op": op,
                     "log_n": options.log_n,
@@ -239,6 +266,7 @@ def main() -> None:
     size = f"N = 2^{options.log_n}, {options.limbs} primes, {options.digits} digits"
     show(rows, f"{size}, {threads}")
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 

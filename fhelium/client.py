@@ -12,6 +12,8 @@ Keys for the computation come from `generate_relinearization_key`, `generate_rot
 and `load` read and write everything but secret keys, which have `save_secret_key` and
 `load_secret_key`. Results that others will see are decrypted by `decrypt_to_publish`.
 
+`pack` and `unpack` bring samples to the slots of a packed program and back.
+
 Every name is documented where it is defined, in `fhelium.scheme`.
 """
 
@@ -30,6 +32,7 @@ from fhelium.scheme.keys import (
     generate_rotation_key,
     generate_secret_key,
 )
+from fhelium.scheme.packing import pack, unpack
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.presets import PRESETS
 from fhelium.scheme.security import InsecureParametersError
@@ -58,6 +61,8 @@ __all__ = [
     "largest_value",
     "load",
     "load_secret_key",
+    "pack",
     "save",
     "save_secret_key",
+    "unpack",
 ]

@@ -1,6 +1,7 @@
 """Resolve and execute Program operations with registered implementations."""
 
 from fhelium.backend.backend import OperationBackend
+from fhelium.backend.checkpoints import Checkpoints
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.compilation import Compilation
 from fhelium.backend.default import complete_registry, default_registry
@@ -14,6 +15,8 @@ from fhelium.backend.registry import (
     ImplementationRegistry,
     OperationImplementation,
     OperationImplementationRegistry,
+    PreparedCall,
+    PreparedImplementation,
     RegionImplementation,
     TensorRegion,
     requested_implementation,
@@ -37,6 +40,7 @@ from fhelium.backend.specs import (
     OperationSpec,
     OperationSpecRegistry,
 )
+from fhelium.backend.spmd_guard import LostRankError, RankMismatchError
 from fhelium.backend.torch_family.ciphertexts import (
     TorchCiphertextImplementation,
     ciphertext_contributions,
@@ -44,8 +48,10 @@ from fhelium.backend.torch_family.ciphertexts import (
 from fhelium.backend.torch_family.collectives import (
     TorchBroadcastImplementation,
     TorchCiphertextAddAllReduceImplementation,
+    TorchCiphertextSumAllReduceImplementation,
     TorchGenericAllReduceImplementation,
     TorchProcessGroupQueryImplementation,
+    collective_contributions,
     distributed_operation_contributions,
 )
 from fhelium.backend.torch_family.residues import (
@@ -65,9 +71,11 @@ __all__ = [
     "RING_RESOURCE_KIND",
     "BackendWorkspace",
     "BoundResource",
+    "Checkpoints",
     "Compilation",
     "ImplementationRegistry",
     "LinkError",
+    "LostRankError",
     "OperationBackend",
     "OperationCheck",
     "OperationDispatch",
@@ -78,10 +86,13 @@ __all__ = [
     "OperationSpec",
     "OperationSpecRegistry",
     "Pipeline",
+    "PreparedCall",
+    "PreparedImplementation",
     "ProcessGroupExecutionResource",
     "Program",
     "ProgramDispatchTable",
     "ProgramExecutable",
+    "RankMismatchError",
     "RegionImplementation",
     "ResourceBindings",
     "ResourceMaterializer",
@@ -90,11 +101,13 @@ __all__ = [
     "TorchBroadcastImplementation",
     "TorchCiphertextAddAllReduceImplementation",
     "TorchCiphertextImplementation",
+    "TorchCiphertextSumAllReduceImplementation",
     "TorchGenericAllReduceImplementation",
     "TorchMemoryTransferImplementation",
     "TorchProcessGroupQueryImplementation",
     "TorchResidueImplementation",
     "ciphertext_contributions",
+    "collective_contributions",
     "complete_registry",
     "default_pipeline",
     "default_registry",

@@ -21,8 +21,10 @@ from fhelium.backend.resources import (
     ResourceMaterializer,
     ResourceRequirement,
 )
+from fhelium.backend.trace import Trace
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.core import ResourceOp, ResourceType, recorded_in_place
+from fhelium.dialects.distributed import CollectiveOp
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.parameters import Parameters
 
@@ -50,6 +52,8 @@ class OperationBackend:
 
             registry = complete_registry()
         workspace = workspace or BackendWorkspace()
+        self.verifies_spmd = True
+        self.trace: Trace | None = None
         self.registry = registry
         self.workspace = BackendWorkspace(
             workspace.named_resources if named_resources is None else named_resources,
@@ -66,7 +70,21 @@ class OperationBackend:
     ) -> "OperationBackend":
         """Return this implementation set with an extended resource table."""
         workspace = self.workspace.with_named_resources(resources, override=override)
-        return OperationBackend(self.registry, workspace)
+        extended = OperationBackend(self.registry, workspace)
+        extended.verifies_spmd, extended.trace = self.verifies_spmd, self.trace
+        return extended
+
+    def without_spmd_verification(self) -> "OperationBackend":
+        """Return a backend like this one that links what `dist-verify-spmd` refuses too."""
+        trusting = OperationBackend(self.registry, self.workspace)
+        trusting.verifies_spmd, trusting.trace = False, self.trace
+        return trusting
+
+    def with_trace(self, trace: Trace) -> "OperationBackend":
+        """Return a backend like this one whose programs write spans as they run."""
+        traced = OperationBackend(self.registry, self.workspace)
+        traced.verifies_spmd, traced.trace = self.verifies_spmd, trace
+        return traced
 
     def violations(self, operation: Operation) -> tuple[str, ...]:
         """Return what the checks of its spec say against an op."""
@@ -140,8 +158,9 @@ class OperationBackend:
     ) -> "ProgramExecutable":
         """Link one Compilation with this workspace into an executable.
 
-        `pipeline=None` takes the compilation's own. Raises `LinkError`, which lists every fault
-        with its op and place.
+        `pipeline=None` takes the compilation's own. On groups of several ranks the lowered program
+        has to pass `dist-verify-spmd`; see `without_spmd_verification`. Raises `LinkError`, which
+        lists every fault with its op and place.
         """
         from fhelium.backend.linking import link
 
@@ -156,7 +175,7 @@ def operand_requirements(operation: Operation) -> tuple[ResourceRequirement, ...
     """
     requirements: list[ResourceRequirement] = []
     for operand in operation.operands:
-        if not isinstance(operand.type, ResourceType):
+        if not isinstance(operand.type, ResourceType) or isinstance(operand.owner, CollectiveOp):
             continue
         if not isinstance(operand.owner, ResourceOp):
             raise ValueError(

@@ -12,7 +12,8 @@ from fhelium.passes.pipeline import Pipeline, default_pipeline
 class Compilation:
     """Hold one Program, the values of its materials by name, and how to lower it.
 
-    A material is a `Plaintext`, a `Ciphertext` or a tensor. Linking clones the program, so one
+    A material is a `Plaintext`, a `Ciphertext` or a tensor; those that are not given are taken from
+    `Program.materials`. Linking clones the program, so one
     compilation can be linked many times. The executable runs the function `@main`.
     """
 
@@ -21,4 +22,5 @@ class Compilation:
     pipeline: Pipeline = field(default_factory=default_pipeline)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "materials", MappingProxyType(dict(self.materials)))
+        materials = {**self.program.materials, **self.materials}
+        object.__setattr__(self, "materials", MappingProxyType(materials))

@@ -4,11 +4,16 @@ from functools import cache
 
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
+from fhelium.backend.cpu_family.ciphertexts import cpu_ciphertext_contributions
 from fhelium.backend.cpu_family.residues import cpu_contributions
 from fhelium.backend.registry import OperationImplementationRegistry
 from fhelium.backend.torch_family.ciphertexts import ciphertext_contributions
 from fhelium.backend.torch_family.client import client_contributions
-from fhelium.backend.torch_family.collectives import distributed_operation_contributions
+from fhelium.backend.torch_family.collectives import (
+    collective_contributions,
+    distributed_operation_contributions,
+)
+from fhelium.backend.torch_family.packing import packing_contributions
 from fhelium.backend.torch_family.residues import residue_contributions
 from fhelium.backend.torch_family.transfer import TorchMemoryTransferImplementation
 
@@ -21,11 +26,14 @@ def default_registry() -> OperationImplementationRegistry:
             *client_contributions(),
             *ciphertext_contributions(),
             *residue_contributions(),
+            *packing_contributions(),
             TorchMemoryTransferImplementation(),
         )
     )
     add = prepare_ciphertext_add_combine(OperationBackend(local))
-    return local.with_implementations(distributed_operation_contributions(ciphertext_add=add))
+    return local.with_implementations(
+        (*distributed_operation_contributions(), *collective_contributions(add))
+    )
 
 
 @cache
@@ -34,4 +42,6 @@ def complete_registry() -> OperationImplementationRegistry:
 
     A program that assigns nothing runs as with `default_registry`.
     """
-    return default_registry().with_implementations(cpu_contributions())
+    return default_registry().with_implementations(
+        (*cpu_ciphertext_contributions(), *cpu_contributions())
+    )

@@ -1,26 +1,34 @@
 """A linked program: host code, prepared calls and everything that they are bound to."""
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 import torch
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+from fhelium.backend.checkpoints import Checkpoints, identity_of
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.host_code import HostCode
-from fhelium.backend.registry import RegionImplementation
-from fhelium.backend.resources import BoundResource
+from fhelium.backend.prologue import prologue_of
+from fhelium.backend.resources import BoundResource, made_resources
+from fhelium.backend.spmd_guard import SpmdGuard, input_signature, program_identity
+from fhelium.backend.stages import Stage
+from fhelium.backend.torch_family.collectives.asynchronous import CommunicationThread
+from fhelium.backend.trace import Trace
 from fhelium.backend.values import checked_payload, wrapped_result
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CLIENT_TYPE
 from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.distributed import CollectiveOp, StartOp
 from fhelium.dialects.memory import TransferOp
-from fhelium.frontends.diagnostics import place_of
+from fhelium.frontends.diagnostics import Fault, ProgramError, one_line, place_of
 from fhelium.frontends.program import Program
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey
@@ -40,6 +48,10 @@ class ProgramExecutable:
     flat-block temporaries are released at last use. `host_source` exposes the prepared control flow
     without serializing its bound objects. Tensor storage and aliases retain ordinary PyTorch
     ownership.
+
+    What `@main` computes from materials alone (`prepare` in `host_source`) is computed here, once,
+    and what the rest uses of it stays in memory: an encoded material takes 8 bytes a coefficient
+    and limb. Raises `ProgramError` when that fails.
     """
 
     program: Program
@@ -48,70 +60,83 @@ class ProgramExecutable:
     resource_indices: Mapping[Operation, tuple[int, ...]]
     bound_resources: Mapping[Operation, BoundResource]
     bound_materials: Mapping[Operation, object] = field(repr=False)
+    trace: Trace | None = field(default=None, repr=False, compare=False)
     host_source: str = field(init=False, repr=False, compare=False)
     _main: Callable[..., object] = field(init=False, repr=False, compare=False)
+    _stages: Sequence[tuple[Stage, Callable[..., object]]] = field(
+        init=False, repr=False, compare=False
+    )
     _signature: "_Signature" = field(init=False, repr=False, compare=False)
     _origins: Mapping[int, Operation] = field(init=False, repr=False, compare=False)
     _device: torch.device | None = field(init=False, repr=False, compare=False)
     _moves_values: bool = field(init=False, repr=False, compare=False)
+    _guard: SpmdGuard | None = field(init=False, repr=False, compare=False)
+    _communication: CommunicationThread | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("resource_indices", "bound_resources", "bound_materials"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         functions = [op for op in self.program.module.ops if isinstance(op, FuncOp)]
         entry = self.program.function("main")
+        dispatches = self.dispatch_table.operations
+        guard = SpmdGuard.of(self.resources, lambda: self._identity)
+        object.__setattr__(self, "_guard", guard)
+        starts = any(isinstance(op, StartOp) for op in self.program.module.walk())
+        communication = CommunicationThread() if starts else None
+        object.__setattr__(self, "_communication", communication)
         code = HostCode(
-            calls={op: self._prepare(op, d) for op, d in self.dispatch_table.operations.items()},
+            calls={op: self._bind(op, dispatch) for op, dispatch in dispatches.items()},
             materials=self.bound_materials,
+            region_calls=frozenset(op for op, d in dispatches.items() if d.prepared_regions),
+            start=self._start,
+            prologue=prologue_of(entry, functions, dispatches),
         )
         source = code.generate(functions, entry)
-        # The text holds numbered names, helper names and numbers only: see host_code.
-        exec(compile(source, HOST_FILE, "exec"), code.namespace)
         object.__setattr__(self, "host_source", source)
         object.__setattr__(self, "_origins", code.origins)
+        try:
+            # The text holds numbered names, helper names and numbers only: see host_code.
+            exec(compile(source, HOST_FILE, "exec"), code.namespace)
+        except Exception as error:
+            raise self._prologue_failure(error) from error
+        for name in code.used_once:
+            del code.namespace[name]
         object.__setattr__(self, "_main", code.namespace["main"])
+        stages = [(stage, code.namespace[f"stage_{i}"]) for i, stage in enumerate(code.stages)]
+        object.__setattr__(self, "_stages", stages)
         object.__setattr__(self, "_signature", _Signature.of(entry))
         object.__setattr__(self, "_device", self._bound_device())
         moves = any(isinstance(op, TransferOp) for op in self.dispatch_table.operations)
         object.__setattr__(self, "_moves_values", moves)
 
-    def _prepare(self, operation: Operation, dispatch: OperationDispatch) -> Callable[..., object]:
-        """Return the call of one op on its operands, followed by its regions."""
+    def _bind(self, operation: Operation, dispatch: OperationDispatch) -> Callable[..., object]:
         resources = tuple(self.resources[i] for i in self.resource_indices[operation])
-        invocation, in_place = dispatch.invocation, dispatch.in_place
-        count, results = invocation.operand_count, invocation.result_count
-        implementation = dispatch.implementation
-
-        def checked(outputs: tuple[Tensor, ...]) -> object:
-            if not isinstance(outputs, tuple):
-                raise TypeError(
-                    f"{implementation.name!r} returned a {type(outputs).__name__}, expected a "
-                    f"tuple of {results} tensors"
-                )
-            if len(outputs) != results:
-                raise ValueError(
-                    f"{implementation.name!r} returned {len(outputs)} results, expected {results}"
-                )
-            return outputs[0] if results == 1 else outputs
-
-        if dispatch.prepared_regions:
-            assert isinstance(implementation, RegionImplementation)
-            execute_regions = implementation.execute_regions
-
-            def call_regions(*arguments: Any) -> object:
-                inputs, regions = arguments[:count], arguments[count:]
-                return checked(
-                    execute_regions(invocation, inputs, resources, regions, in_place=in_place)
-                )
-
-            return call_regions
-        execute = implementation.execute
-
-        def call(*inputs: Any) -> object:
-            # Regions that the implementation does not take come last; it ignores them.
-            return checked(execute(invocation, inputs[:count], resources, in_place=in_place))
-
+        made = tuple(made_resources(operation))
+        call = dispatch.bind_around(resources, made) if made else dispatch.bind(resources)
+        collective = isinstance(operation, CollectiveOp)
+        if collective and self._guard is not None:
+            call = self._guard.watched(operation, call)
+        if self.trace is not None:
+            name, place = dispatch.implementation.name, self._place(operation)
+            call = self.trace.traced(operation, call, {"implementation": name, "place": place})
+        if collective and self._communication and not isinstance(operation.parent_op(), StartOp):
+            call = self._communication.in_order(call)
         return call
+
+    def _start(self, body: Callable[[], object]) -> Callable[[], object]:
+        """Start a collective of the program, and return what waits for it."""
+        assert self._communication is not None
+        wait = self._communication.start(body)
+        return wait if self.trace is None else self.trace.waited(wait)
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Surround one run. Other ranks hear of a failure before started collectives end here."""
+        with (
+            nullcontext() if self._communication is None else self._communication.run(),
+            nullcontext() if self._guard is None else self._guard.run(),
+        ):
+            yield
 
     def _place(self, operation: Operation) -> str:
         place = place_of(operation, self.program.sources)
@@ -138,9 +163,7 @@ class ProgramExecutable:
                 for operation, dispatch in self.dispatch_table.operations.items()
             ],
             "resources": [{"symbol": r.symbol, "kind": r.kind} for r in self.resources],
-            "materials": sorted(
-                {cast("MaterialOp", op).symbol_name for op in self.bound_materials}
-            ),
+            "materials": sorted(self._named_materials()),
         }
 
     @property
@@ -157,7 +180,47 @@ class ProgramExecutable:
         several. Before anything runs, raises `TypeError` for another number of inputs, kind or
         dtype, and `ValueError` for another state, shape, device or other parameters. What an op
         raises gets a note that names the op and its place.
+
+        On several ranks, raises `RankMismatchError` on all of them when they do not run the same,
+        and `LostRankError` when another rank does not come to a collective within its deadline.
         """
+        with self._running():
+            return self._run(inputs, self._main)
+
+    def run_in_stages(self, checkpoints: Checkpoints, *inputs: object) -> object:
+        """Run like `run`, from the last checkpoint that all ranks have reached before.
+
+        After each stage of the program, what lives on is written to the folder of `checkpoints`.
+        What is there counts when it is of this program, these inputs, materials and keys. Raises
+        `ValueError` for a program without `fhelium.checkpoint`, and `OSError`.
+        """
+        if not self._stages:
+            raise ValueError(
+                "the program has no fhelium.checkpoint, expected one at least in the body of "
+                "@main: run it without checkpoints, or say where its stages end"
+            )
+
+        def stages(*payloads: object) -> object:
+            bound = [resource.value for resource in self.resources]
+            materials = [material for _, material in sorted(self._named_materials().items())]
+            parameters = self._signature.parameters
+            identity = identity_of(self._identity, [*payloads, *materials, *bound])
+            return checkpoints.run(self._stages, payloads, identity, parameters)
+
+        with self._running():
+            return self._run(inputs, stages)
+
+    def _named_materials(self) -> dict[str, object]:
+        return {cast("MaterialOp", op).symbol_name: v for op, v in self.bound_materials.items()}
+
+    @cached_property
+    def _identity(self) -> Mapping[str, str]:
+        """What the ranks of a run have in common, by name."""
+        dispatches = self.dispatch_table.operations.values()
+        names = [dispatch.implementation.name for dispatch in dispatches]
+        return program_identity(self.program, names)
+
+    def _run(self, inputs: tuple[object, ...], main: Callable[..., object]) -> object:
         signature = self._signature
         if len(inputs) != len(signature.inputs):
             raise TypeError(f"the program takes {len(signature.inputs)} inputs, got {len(inputs)}")
@@ -166,8 +229,17 @@ class ProgramExecutable:
             for i, (value, type) in enumerate(zip(inputs, signature.inputs, strict=True))
         ]
         self._check_devices(payloads)
+        if self._guard is not None:
+            self._guard.agree(
+                {
+                    f"input {name}": input_signature(payload, type)
+                    for name, payload, type in zip(
+                        self.input_names, payloads, signature.inputs, strict=True
+                    )
+                }
+            )
         try:
-            results = self._main(*payloads)
+            results = main(*payloads)
         except Exception as error:
             if (operation := self._failed_operation(error)) is not None:
                 place = self._place(operation)
@@ -182,6 +254,13 @@ class ProgramExecutable:
             wrapped_result(result, type, signature.parameters)
             for result, type in zip(results, signature.outputs, strict=True)
         )
+
+    def _prologue_failure(self, error: Exception) -> ProgramError:
+        """Return what went wrong as materials were computed on."""
+        operation = self._failed_operation(error)
+        name = "the program" if operation is None else operation.name
+        message = f"{name} failed on materials: {type(error).__name__}: {one_line(error)}"
+        return ProgramError([Fault(message, place_of(operation, self.program.sources))])
 
     def _failed_operation(self, error: Exception) -> Operation | None:
         """Return the op whose line of host code raised, the innermost one of several."""

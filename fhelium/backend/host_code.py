@@ -1,11 +1,14 @@
 """The control flow of a program as readable Python: one local a value, `del` at last use.
 
+What depends on materials alone is in a function `prepare`, whose results are globals for `main`:
+they are computed when the text is executed.
+
 No name or string of the program reaches the text: values are numbered, calls are named after their
 op class, and only numbers are written out. Everything live is bound in a namespace beside it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,31 +17,44 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fhelium.backend import host_ops
-from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
-from fhelium.dialects.distributed import YieldOp
+from fhelium.backend.prologue import Prologue
+from fhelium.backend.resources import made_resources
+from fhelium.backend.stages import Stage, stages_of
+from fhelium.dialects.core import CheckpointOp, MaterialOp, ResourceOp, ResourceType
+from fhelium.dialects.distributed import StartOp, WaitOp, YieldOp
+from fhelium.passes.rank_dependence import captured
 
 TERMINATORS = (func.ReturnOp, scf.YieldOp, YieldOp)
-STRUCTURE = (ModuleOp, func.FuncOp, func.CallOp, scf.ForOp, scf.IfOp, *TERMINATORS)
+STRUCTURE = (
+    *(ModuleOp, func.FuncOp, func.CallOp, scf.ForOp, scf.IfOp, CheckpointOp),
+    *(StartOp, WaitOp),
+    *TERMINATORS,
+)
 """Ops that become Python control flow."""
 
 
 def is_host_op(operation: Operation) -> bool:
     """Return whether host code expresses an op by itself, without an implementation."""
-    if isinstance(operation, (*STRUCTURE, ResourceOp, MaterialOp)):
-        return True
-    return host_ops.expression(operation, ["x"] * len(operation.operands)) is not None
+    structure = isinstance(operation, (*STRUCTURE, ResourceOp, MaterialOp))
+    return structure or host_ops.is_expression(operation)
 
 
 @dataclass
 class HostCode:
     """Python text under construction, and the namespace that it runs in.
 
-    `calls` maps each executable op to its prepared call, on the operands that are no resources.
-    `origins` maps the numbers of lines that compute something to the ops that they come from.
+    `calls` maps each executable op to its prepared call, on the operands that are no resources,
+    and then the resources that other ops make; those of `region_calls` take the regions too.
+    `start` takes a function that runs a collective, and returns one that waits for its result.
+    `origins` maps the numbers of lines that compute something to the ops that they come from, and
+    `used_once` are the names of the namespace that `main` does without.
     """
 
     calls: Mapping[Operation, Callable[..., object]]
     materials: Mapping[Operation, object]
+    region_calls: frozenset[Operation] = frozenset()
+    start: Callable[[Callable[[], object]], Callable[[], object]] | None = None
+    prologue: Prologue = field(default_factory=Prologue)
     namespace: dict[str, object] = field(default_factory=lambda: dict(host_ops.HELPERS))
     lines: list[str] = field(default_factory=list)
     depth: int = 0
@@ -46,12 +62,17 @@ class HostCode:
     count: int = 0
     functions: dict[str, str] = field(default_factory=dict)
     origins: dict[int, Operation] = field(default_factory=dict)
+    shared: frozenset[SSAValue] = frozenset()
+    used_once: set[str] = field(default_factory=set)
+    stages: tuple[Stage, ...] = ()
 
     def generate(self, functions: Sequence[func.FuncOp], entry: func.FuncOp) -> str:
         """Return the text of `functions`; the one for `entry` is called `main`."""
         for position, function in enumerate(functions):
             name = "main" if function is entry else f"function_{position}"
             self.functions[function.sym_name.data] = name
+        self.emit_prologue()
+        prepared = dict(self.names)
         for function in functions:
             block = function.body.block
             arguments = ", ".join(self.define(argument) for argument in block.args)
@@ -59,7 +80,36 @@ class HostCode:
             with self.indented():
                 self.block(block, self.emit_return)
             self.line("")
+        self.emit_stages(entry.body.block, prepared)
         return "\n".join(self.lines)
+
+    def emit_stages(self, block: Block, prepared: Mapping[SSAValue, str]) -> None:
+        """Emit the stages of `main` once more, each as a function of the one before."""
+        if not any(isinstance(op, CheckpointOp) for op in block.ops):
+            return
+        self.stages = stages_of(block, self.shared)
+        for number, stage in enumerate(self.stages):
+            self.names = dict(prepared)
+            arguments = ", ".join(self.define(argument) for argument in stage.arguments)
+            self.line(f"def stage_{number}({arguments}):")
+            with self.indented():
+                self.stage(stage)
+            self.line("")
+
+    def stage(self, stage: Stage) -> None:
+        dying = last_uses(stage.operations, stage.arguments)
+        for operation in stage.repeated:
+            self.statement(operation, [])
+        for operation in stage.operations:
+            if isinstance(operation, TERMINATORS):
+                self.emit_return(operation)
+                return
+            if operation not in self.prologue.once:
+                dead = [v for v in dying.get(operation, []) if v not in stage.results]
+                self.statement(operation, dead)
+        self.line(
+            f"return ({''.join(f'{self.names[value]}, ' for value in stage.results).rstrip()})"
+        )
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text if text else "")
@@ -88,18 +138,42 @@ class HostCode:
 
     def block(self, block: Block, finish: Callable[[Operation], None]) -> None:
         """Emit the ops of a block, and `finish` for its terminator."""
-        dying = last_uses(block)
+        dying = last_uses(block.ops, block.args)
         self.delete(dying.get(None, []))
         for operation in block.ops:
             if isinstance(operation, TERMINATORS):
                 finish(operation)
                 return
-            dead = dying.get(operation, [])
-            start = len(self.lines)
-            self.operation(operation, dead)
-            for number in range(start + 1, len(self.lines) + 1):
-                self.origins.setdefault(number, operation)
-            self.delete(dead)
+            if operation not in self.prologue.once:
+                self.statement(operation, dying.get(operation, []))
+
+    def statement(self, operation: Operation, dead: list[SSAValue]) -> None:
+        """Emit one op, and release the values that are dead after it."""
+        start = len(self.lines)
+        dead = [value for value in dead if value not in self.shared]
+        self.operation(operation, dead)
+        for number in range(start + 1, len(self.lines) + 1):
+            self.origins.setdefault(number, operation)
+        self.delete(dead)
+
+    def emit_prologue(self) -> None:
+        """Emit `prepare` and the globals that hold its results."""
+        operations, values = self.prologue.operations, self.prologue.values
+        if not operations:
+            return
+        self.shared = frozenset(values)
+        dying = last_uses(operations, ())
+        self.line("def prepare():")
+        with self.indented():
+            for operation in operations:
+                self.statement(operation, dying.get(operation, []))
+            self.line(f"return {', '.join(self.names[value] for value in values)}".rstrip())
+        self.line("")
+        self.used_once = {"prepare", *self.namespace} - {*host_ops.HELPERS}
+        self.names = {value: self.fresh("prepared_") for value in values}
+        targets = ", ".join(self.names.values())
+        self.line(f"{targets} = prepare()" if targets else "prepare()")
+        self.line("")
 
     def delete(self, values: Sequence[SSAValue]) -> None:
         """Release values that are tensors; numbers may stay."""
@@ -119,7 +193,7 @@ class HostCode:
 
     def operation(self, operation: Operation, dying: list[SSAValue]) -> None:
         match operation:
-            case ResourceOp():
+            case ResourceOp() | CheckpointOp():
                 return
             case MaterialOp():
                 material = self.bind("material", self.materials[operation])
@@ -128,6 +202,10 @@ class HostCode:
                 self.emit_for(operation, dying)
             case scf.IfOp():
                 self.emit_if(operation)
+            case StartOp():
+                self.emit_start(operation)
+            case WaitOp():
+                self.line(f"{self.define(operation.result)} = {self.names[operation.pending]}()")
             case func.CallOp():
                 callee = self.functions[operation.callee.string_value()]
                 self.call(callee, operation, self.operands(operation.operands))
@@ -149,7 +227,9 @@ class HostCode:
             for value in operation.operands
             if not isinstance(value.type, ResourceType)
         ]
-        regions = [self.emit_region(region) for region in operation.regions]
+        arguments += [self.names[value] for value in made_resources(operation).values()]
+        takes_regions = operation in self.region_calls
+        regions = [self.emit_region(r) for r in operation.regions] if takes_regions else []
         self.call(callee, operation, [*arguments, *regions])
         if regions:
             self.line(f"del {', '.join(regions)}")
@@ -162,6 +242,16 @@ class HostCode:
         with self.indented():
             self.block(region.block, self.emit_return_tuple)
         return name
+
+    def emit_start(self, operation: StartOp) -> None:
+        """Emit a function that runs the collective; it keeps what it needs beyond a `del`."""
+        name, start = self.fresh("started_"), self.bind("start", self.start)
+        kept = sorted(self.names[v] for v in captured(operation) if v in self.names)
+        self.line(f"def {name}({', '.join(f'{each}={each}' for each in kept)}):")
+        with self.indented():
+            self.block(operation.body.block, self.emit_return)
+        self.line(f"{self.define(operation.result)} = {start}({name})")
+        self.line(f"del {name}")
 
     def emit_return(self, terminator: Operation) -> None:
         self.line(f"return {', '.join(self.operands(terminator.operands))}".rstrip())
@@ -227,14 +317,16 @@ def used_inside(value: SSAValue, operation: Operation) -> bool:
     return any(value in inner.operands for region in operation.regions for inner in region.walk())
 
 
-def last_uses(block: Block) -> dict[Operation | None, list[SSAValue]]:
-    """Map each op of a block to the values of the block that are dead after it.
+def last_uses(
+    operations: Iterable[Operation], arguments: Iterable[SSAValue]
+) -> dict[Operation | None, list[SSAValue]]:
+    """Map each op of a list to the values of the list that are dead after it.
 
     Arguments that nothing uses stand under None: they are dead at the start. What the terminator
     uses is not listed.
     """
-    last: dict[SSAValue, Operation | None] = dict.fromkeys(block.args, None)
-    for operation in block.ops:
+    last: dict[SSAValue, Operation | None] = dict.fromkeys(arguments, None)
+    for operation in operations:
         last |= dict.fromkeys(operation.results, operation)
         for inner in operation.walk():
             for operand in inner.operands:

@@ -83,6 +83,11 @@ def _same_payload(cast: UnrealizedConversionCastOp) -> bool:
     return len(types) == 2 and all(isinstance(type, StateType | PolyType) for type in types)
 
 
+def is_expression(operation: Operation) -> bool:
+    """Return whether an op becomes a Python expression."""
+    return expression(operation, ["x"] * len(operation.operands)) is not None
+
+
 def expression(operation: Operation, operands: list[str]) -> str | None:
     """Return a host op as a Python expression on `operands`, or None when it is no host op.
 

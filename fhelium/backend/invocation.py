@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import (
@@ -22,9 +23,11 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation
 
-from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.ckks.types import CiphertextType, KeyType, PlaintextType, StateType
 from fhelium.dialects.core import ResourceType
+from fhelium.dialects.distributed import CombiningOp
 from fhelium.dialects.rns.types import BasisAttr, ModuliType, PolyType
+from fhelium.dialects.secure import DiagonalsAttr, LayoutAttr
 from fhelium.scheme.parameters import Parameters
 
 
@@ -70,7 +73,7 @@ class OperationInvocation:
 
 
 def plain_value(value: object) -> object:
-    """Return the Python value of an IR attribute; other objects are returned as they are."""
+    """Return the Python value of an IR attribute; layouts and other objects stay what they are."""
     match value:
         case IntegerAttr():
             return integer_value(value)
@@ -92,6 +95,8 @@ def plain_value(value: object) -> object:
             return tuple(plain_value(element) for element in value.iter_attrs())
         case DictionaryAttr():
             return MappingProxyType({k: plain_value(v) for k, v in value.data.items()})
+        case LayoutAttr() | DiagonalsAttr():
+            return value
         case Attribute():
             return str(value)
         case _:
@@ -110,7 +115,8 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     """Return the invocation of one op of a program.
 
     Its attributes are the op's properties; `form`, the form of its first operand with one; and on
-    ckks values `operand_scales` and `result_scales`, on tensors `result_shapes`.
+    ckks values `operand_scales` and `result_scales`, on tensors `result_shapes`. Where a result is
+    a key, `result_key` is its kind and step; reductions say whether their region is `elementwise`.
     """
     operands = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
     results = [result.type for result in operation.results]
@@ -125,6 +131,11 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
         attributes["result_shapes"] = tuple(
             type.get_shape() if isinstance(type, TensorType) else None for type in results
         )
+    for type_ in results:
+        if isinstance(type_, KeyType):
+            attributes["result_key"] = (str(type_.kind), type_.step)
+    if isinstance(operation, CombiningOp):
+        attributes["elementwise"] = operation.is_elementwise
     return OperationInvocation(
         operation_type=type(operation),
         operand_count=len(operands),
@@ -143,11 +154,17 @@ def prime_ids(type: Attribute, parameters: Parameters | None) -> tuple[int, ...]
         return None
     match type:
         case PolyType() | ModuliType():
-            return basis_prime_ids(type.basis, parameters)
+            return _shared(basis_prime_ids(type.basis, parameters))
         case StateType() if type.level is not None:
-            return parameters.q_limbs(type.level)
+            return _shared(parameters.q_limbs(type.level))
         case _:
             return None
+
+
+@lru_cache(maxsize=4096)
+def _shared(limbs: tuple[int, ...]) -> tuple[int, ...]:
+    """Return one object for equal limbs: kernels look their tables up by them on each call."""
+    return limbs
 
 
 def basis_prime_ids(basis: BasisAttr, parameters: Parameters) -> tuple[int, ...]:

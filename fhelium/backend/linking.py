@@ -7,17 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
-import torch
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
+from fhelium.backend.aliasing import Aliases, used_after
 from fhelium.backend.backend import OperationBackend, message_of
 from fhelium.backend.compilation import Compilation
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.host_code import STRUCTURE, is_host_op
-from fhelium.backend.invocation import prime_ids
 from fhelium.backend.resources import (
     PARAMETERS_RESOURCE_KIND,
     RING_RESOURCE_KIND,
@@ -26,14 +25,17 @@ from fhelium.backend.resources import (
     ResourceRequirement,
 )
 from fhelium.backend.specs import state_is_assigned
-from fhelium.backend.values import checked_payload
+from fhelium.backend.spmd_guard import group_sizes
+from fhelium.backend.values import check_residues, checked_payload
 from fhelium.dialects.ckks.parameters import parameters_of
-from fhelium.dialects.ckks.types import CLIENT_TYPE, KeyType, StateType, state_types
+from fhelium.dialects.ckks.types import CLIENT_TYPE, KeyType, state_types
 from fhelium.dialects.core import MaterialOp, ResourceOp, ResourceType
-from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.diagnostics import Fault, ProgramError, place_of
 from fhelium.frontends.program import Program
-from fhelium.passes.pipeline import Pipeline
+from fhelium.frontends.verification import verification_faults
+from fhelium.passes.dist_verify_spmd import DistVerifySpmdPass, verify_spmd
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.pipeline import Pipeline, failure_fault
 from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
@@ -49,6 +51,9 @@ def link(
 ) -> ProgramExecutable:
     """Return an executable of `compilation`. Raises `ProgramError` and `LinkError`."""
     compilation.program.verify()
+    program = _lowered(compilation.program, pipeline)
+    if program is not None:
+        return _Linker(backend, program, compilation.materials).link()
     program = compilation.program.clone()
     linker = _Linker(backend, program, compilation.materials)
     try:
@@ -58,18 +63,17 @@ def link(
     return linker.link()
 
 
-def used_after(operation: Operation) -> Operation | None:
-    """Return an op that uses the first operand of `operation` after it, or beside it, if any."""
-    block, values = operation.parent_block(), operation.operands
-    if block is None or not values:
+def _lowered(original: Program, pipeline: Pipeline) -> Program | None:
+    """Return what the pipeline makes of a program, verified once; None when anything is wrong.
+
+    What is wrong is then found by verifying after each pass, which takes as long as the passes.
+    """
+    program = original.clone()
+    try:
+        pipeline.apply(program, verify=False)
+    except Exception:
         return None
-    if any(value is values[0] for value in values[1:]):
-        return operation
-    for use in values[0].uses:
-        user = block.find_ancestor_op_in_block(use.operation)
-        if user is not None and user is not operation and operation.is_before_in_block(user):
-            return use.operation
-    return None
+    return None if verification_faults(program.module) else program
 
 
 @dataclass
@@ -110,6 +114,7 @@ class _Linker:
             for op in operations
             if type(op) in specs and not isinstance(op, (ResourceOp, MaterialOp, *STRUCTURE))
         ]
+        order = {operation: position for position, operation in enumerate(operations)}
         dispatches: dict[Operation, OperationDispatch] = {}
         for operation in executable:
             for violation in self.backend.violations(operation):
@@ -120,30 +125,65 @@ class _Linker:
                 self.fault(operation, message_of(error))
                 continue
             dispatches[operation] = dispatch
-            if dispatch.in_place and (later := used_after(operation)) is not None:
+            if dispatch.in_place and (later := used_after(operation, order)) is not None:
                 self.fault(
                     operation,
                     f"{operation.name} is to overwrite its first operand, which {later.name} still "
                     "uses: drop fhelium.in_place, or let this be the last use",
                 )
+        self.check_materials_are_kept(dispatches)
         resource_ops = self.each(ResourceOp)
         bound = self.bind_resources(resource_ops, dispatches)
         materials = self.bind_materials(self.each(MaterialOp))
+        if self.backend.verifies_spmd:
+            self.check_spmd(bound)
         if self.faults:
             raise LinkError(self.faults)
         resources = tuple(bound)
         position = {resource.symbol: index for index, resource in enumerate(resources)}
-        return ProgramExecutable(
-            program=self.program,
-            dispatch_table=ProgramDispatchTable(dispatches),
-            resources=resources,
-            resource_indices={
-                operation: tuple(position[need.symbol] for need in dispatch.requirements)
-                for operation, dispatch in dispatches.items()
-            },
-            bound_resources={op: resources[position[op.symbol_name]] for op in resource_ops},
-            bound_materials=materials,
-        )
+        try:
+            return ProgramExecutable(
+                program=self.program,
+                dispatch_table=ProgramDispatchTable(dispatches),
+                resources=resources,
+                resource_indices={
+                    operation: tuple(position[need.symbol] for need in dispatch.requirements)
+                    for operation, dispatch in dispatches.items()
+                },
+                bound_resources={op: resources[position[op.symbol_name]] for op in resource_ops},
+                bound_materials=materials,
+                trace=self.backend.trace,
+            )
+        except ProgramError as error:
+            raise LinkError(error.faults) from error
+
+    def check_spmd(self, bound: ResourceBindings) -> None:
+        """Refuse a program whose ranks, where there are several, may not issue the same."""
+        sizes = group_sizes(bound)
+        if max(sizes.values(), default=1) == 1:
+            return
+        try:
+            verify_spmd(self.program.module, sizes)
+        except PassFailure as error:
+            module, sources = self.program.module, self.program.sources
+            self.faults.append(failure_fault(DistVerifySpmdPass.name, error, module, sources))
+
+    def check_materials_are_kept(self, dispatches: Mapping[Operation, OperationDispatch]) -> None:
+        """Refuse ops that would overwrite a material, which the next run needs."""
+        functions = self.each(FuncOp)
+        overwriting = [op for op, d in dispatches.items() if d.in_place and op.operands]
+        aliases = Aliases(functions)
+        origins = aliases.origins(op.operands[0] for op in overwriting)
+        if not any(isinstance(value.owner, MaterialOp) for value in origins):
+            return
+        for operation in overwriting:
+            for value in aliases.origins([operation.operands[0]]):
+                if isinstance(value.owner, MaterialOp):
+                    self.fault(
+                        operation,
+                        f"{operation.name} is to overwrite material @{value.owner.symbol_name}, "
+                        "which other runs use: drop fhelium.in_place",
+                    )
 
     def fault(self, operation: Operation, message: str) -> None:
         self.faults.append(Fault(message, place_of(operation, self.program.sources)))
@@ -297,23 +337,8 @@ class _Linker:
             what = f"material @{name}"
             try:
                 payload = checked_payload(self.materials[name], type, self.parameters, what)
-                self.check_residues(payload, type, what)
+                check_residues(payload, type, self.parameters, what)
                 bound[operation] = payload
             except (TypeError, ValueError) as error:
                 self.fault(operation, str(error))
         return bound
-
-    def check_residues(self, payload: object, type: Attribute, what: str) -> None:
-        """Raise `ValueError` for residues outside [0, q): kernels count on them, for ever after."""
-        element = type.element_type if isinstance(type, TensorType) else type
-        limbs = prime_ids(element, self.parameters)
-        if self.parameters is None or limbs is None or not isinstance(payload, torch.Tensor):
-            return
-        if payload.is_meta or not isinstance(element, StateType | PolyType):
-            return
-        moduli = self.parameters.ring.moduli(limbs, payload.device)
-        if bool(((payload < 0) | (payload >= moduli)).any()):
-            raise ValueError(
-                f"{what} has residues outside [0, q), expected reduced ones: encode it with these "
-                "parameters"
-            )

@@ -1,6 +1,7 @@
 """The group of ranks that collectives run on."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed
@@ -35,6 +36,20 @@ class ProcessGroupExecutionResource:
             )
 
     @property
+    def deadline(self) -> timedelta:
+        """Return how long one message of the group may take; a collective sends up to three."""
+        return self.process_group._get_backend(self.device).options._timeout
+
+    def set_deadline(self, deadline: timedelta) -> None:
+        """Set how long one message of the group may take, for all that use the group.
+
+        Raises `ValueError` unless it is positive.
+        """
+        if deadline <= timedelta(0):
+            raise ValueError(f"the deadline is {deadline}, expected more than nothing")
+        torch.distributed.distributed_c10d._set_pg_timeout(deadline, self.group)
+
+    @property
     def rank(self) -> int:
         """Return this process's rank within the selected group."""
         return torch.distributed.get_rank(self.group)
@@ -43,6 +58,45 @@ class ProcessGroupExecutionResource:
     def size(self) -> int:
         """Return the number of participating group ranks."""
         return torch.distributed.get_world_size(self.group)
+
+    @property
+    def process_group(self) -> torch.distributed.ProcessGroup:
+        """Return the selected group, also where it is the default one."""
+        group = self.group or torch.distributed.group.WORLD
+        assert group is not None
+        return group
+
+    @property
+    def device(self) -> torch.device:
+        """Return where messages without a payload travel: on CUDA in a group of NCCL."""
+        if "nccl" in self._transports.values():
+            return torch.device("cuda", torch.cuda.current_device())
+        return torch.device("cpu")
+
+    def carrier(self, device: torch.device) -> torch.device:
+        """Return the device by which a payload on `device` travels: itself where it can."""
+        return device if device.type in self._transports else self.device
+
+    @property
+    def _transports(self) -> dict[str, str]:
+        """The transport of each type of device, from a text such as `cpu:gloo,cuda:nccl`."""
+        config = torch.distributed.get_backend_config(self.group)
+        return dict(entry.split(":", 1) for entry in config.split(","))
+
+    def part(self, members: tuple[int, ...]) -> "ProcessGroupExecutionResource":
+        """Return a new group of some ranks, in that order, which all of them ask for.
+
+        It has the timeout of this one.
+        """
+        group = torch.distributed.new_group(
+            [self.global_rank(rank) for rank in members],
+            timeout=self.deadline,
+            backend=torch.distributed.get_backend_config(self.group),
+            use_local_synchronization=True,
+            sort_ranks=False,
+        )
+        assert isinstance(group, torch.distributed.ProcessGroup), "this rank is one of its members"
+        return ProcessGroupExecutionResource(group)
 
     def global_rank(self, group_rank: int) -> int:
         """Map one group-relative rank to its process-global rank.

@@ -177,6 +177,26 @@ class RegionImplementation(Protocol):
         ...
 
 
+PreparedCall = Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]
+"""A call bound to all but its operands: returns the one result, or a tuple of none or several."""
+
+
+@runtime_checkable
+class PreparedImplementation(Protocol):
+    """An implementation that binds a call once, so that each run only pays for the kernel."""
+
+    def prepare(
+        self,
+        invocation: OperationInvocation,
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> PreparedCall:
+        """Return the op as a function of its operands; it computes what `execute` does."""
+        ...
+
+
 class OperationImplementationRegistry:
     """Resolve implementations by operation class and identity.
 

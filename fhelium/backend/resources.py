@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
+from xdsl.ir import Operation, SSAValue
 
 from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.dialects.ckks.client import ClientKeyKind, ClientKeyType
 from fhelium.dialects.ckks.types import KeyKind, KeyType
-from fhelium.dialects.distributed import GroupType
+from fhelium.dialects.core import ResourceType
+from fhelium.dialects.distributed import CollectiveOp, GroupType
 from fhelium.dialects.memory import DeviceType
 from fhelium.kernels.ring import Ring
 from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
@@ -43,6 +45,15 @@ RESOURCE_TYPES: Mapping[str, type] = {
     },
 }
 """The Python type of each kind that comes with FHElium; other kinds take any object."""
+
+
+def made_resources(operation: Operation) -> dict[int, SSAValue]:
+    """Return the resource operands that collectives of the program make, such as a part of a group.
+
+    They stand under their positions among the resource operands.
+    """
+    operands = [operand for operand in operation.operands if isinstance(operand.type, ResourceType)]
+    return {i: o for i, o in enumerate(operands) if isinstance(o.owner, CollectiveOp)}
 
 
 @dataclass(frozen=True)

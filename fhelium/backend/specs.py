@@ -11,7 +11,8 @@ from xdsl.traits import Pure
 from fhelium.dialects import get_all_dialects
 from fhelium.dialects.ckks import EncryptOp
 from fhelium.dialects.ckks.types import state_types
-from fhelium.dialects.distributed import COLLECTIVES
+from fhelium.dialects.core import CheckpointOp
+from fhelium.dialects.distributed import COLLECTIVES, StartOp, WaitOp
 
 OperationEffect = Literal["pure", "rng-write", "mutation", "opaque"]
 """`pure` may be removed, duplicated and reordered; `opaque` may not, in any way."""
@@ -90,7 +91,7 @@ def state_is_assigned(operation: Operation) -> str | None:
 
 
 EFFECTS: Mapping[type[Operation], OperationEffect] = MappingProxyType(
-    {**dict.fromkeys(COLLECTIVES, "opaque"), EncryptOp: "rng-write"}
+    {**dict.fromkeys((*COLLECTIVES, StartOp, WaitOp, CheckpointOp), "opaque"), EncryptOp: "rng-write"}
 )
 """Effects of the project's ops that do not carry the trait `Pure`."""
 

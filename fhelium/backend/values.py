@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from fhelium.backend.invocation import prime_ids
 from fhelium.dialects.ckks.checks import SCALE_TOLERANCE
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.rns.types import PolyType
@@ -70,6 +71,24 @@ def wrapped_result(value: object, type: Attribute, parameters: Parameters | None
     assert element.level is not None
     assert element.scale is not None
     return wrap(value.contiguous(), parameters, element.level, element.scale, str(element.form))
+
+
+def check_residues(
+    payload: object, type: Attribute, parameters: Parameters | None, what: str
+) -> None:
+    """Raise `ValueError` for residues outside [0, q): kernels count on them, for ever after."""
+    element, _ = _element(type)
+    limbs = prime_ids(element, parameters)
+    if parameters is None or limbs is None or not isinstance(payload, torch.Tensor):
+        return
+    if payload.is_meta or not isinstance(element, StateType | PolyType):
+        return
+    moduli = parameters.ring.moduli(limbs, payload.device)
+    if bool(((payload < 0) | (payload >= moduli)).any()):
+        raise ValueError(
+            f"{what} has residues outside [0, q), expected reduced ones: encode it with these "
+            "parameters"
+        )
 
 
 def _element(type: Attribute) -> tuple[Attribute, tuple[int, ...]]:

@@ -33,10 +33,16 @@ def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
 
         return RNS
 
+    def get_secure() -> Dialect:
+        from fhelium.dialects.secure import Secure
+
+        return Secure
+
     return {
         "ckks": get_ckks,
         "dist": get_dist,
         "fhelium": get_fhelium,
         "mem": get_mem,
         "rns": get_rns,
+        "secure": get_secure,
     }

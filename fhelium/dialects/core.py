@@ -7,9 +7,11 @@ it links. Any executable op may record an implementation in the discardable attr
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, StringAttr, SymbolRefAttr, UnitAttr
-from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
     BaseAttr,
@@ -27,7 +29,7 @@ IN_PLACE = "fhelium.in_place"
 
 
 class ResourceType(TypeAttribute, ABC):
-    """The type of a live object that is bound when a program is linked, and never computed."""
+    """The type of a live object: bound when a program is linked, or made by a collective."""
 
     @property
     @abstractmethod
@@ -78,6 +80,54 @@ class MaterialOp(NamedOp):
             )
 
 
+@irdl_op_definition
+class CheckpointOp(IRDLOperation):
+    """End a stage of `@main`: `fhelium.checkpoint "layer 1"`.
+
+    A run with checkpoints writes down what lives on here, and another one can start from there.
+    Without them the op does nothing. It declares no memory effect, so nothing removes it.
+    """
+
+    name = "fhelium.checkpoint"
+
+    label = prop_def(StringAttr)
+
+    assembly_format = "$label attr-dict"
+
+    def __init__(self, label: str):
+        super().__init__(properties={"label": StringAttr(label)})
+
+    def verify_(self) -> None:
+        function, block = self.parent_op(), self.parent_block()
+        if not isinstance(function, FuncOp) or function.sym_name.data != "main" or block is None:
+            where = "outside any op" if function is None else f"inside {function.name}"
+            if isinstance(function, FuncOp):
+                where = f"in @{function.sym_name.data}"
+            raise VerifyException(
+                f"found a checkpoint {where}, expected one in the body of @main itself: loops, "
+                "branches and other functions are parts of a stage"
+            )
+        for value in _live_resources(self, block):
+            raise VerifyException(
+                f"found a {value.type} that lives across the checkpoint, expected data alone: make "
+                "it again behind the checkpoint, where it is used"
+            )
+
+
+def _live_resources(checkpoint: Operation, block: Block) -> Iterator[SSAValue]:
+    """Yield live objects that ops make before a checkpoint and others use behind it."""
+    for op in block.ops:
+        if op is checkpoint:
+            return
+        for result in op.results:
+            if isinstance(op, ResourceOp) or not isinstance(result.type, ResourceType):
+                continue
+            for use in result.uses:
+                user = block.find_ancestor_op_in_block(use.operation)
+                if user is not None and checkpoint.is_before_in_block(user):
+                    yield result
+
+
 def recorded_implementation(operation: Operation) -> str | None:
     """Return the implementation that a pass has assigned to `operation`, if any.
 
@@ -113,4 +163,4 @@ def recorded_in_place(operation: Operation) -> bool:
     return attribute is not None
 
 
-Fhelium = Dialect("fhelium", [ResourceOp, MaterialOp])
+Fhelium = Dialect("fhelium", [ResourceOp, MaterialOp, CheckpointOp])

@@ -2,9 +2,10 @@
 
 import re
 from io import StringIO
+from math import isfinite
 from typing import IO, Protocol, runtime_checkable
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, Float64Type, ModuleOp
 from xdsl.ir import Attribute, Operation, TypeAttribute
 from xdsl.printer import Printer
 from xdsl.syntax_printer import SyntaxPrinter
@@ -63,6 +64,14 @@ class AliasPrinter(Printer):
         if name is None:
             return super().print_attribute(attribute)
         return self.print_string(name)
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        # Where its decimals have no point, xDSL prints hexadecimal ones, which arrays do not parse.
+        if not isinstance(type, Float64Type) or not isfinite(value) or "." in f"{value:.17g}":
+            return super().print_float(value, type)
+        return self.print_string(
+            f"{value:.6e}" if float(f"{value:.6e}") == value else f"{value:.16e}"
+        )
 
     def print_string_literal(self, string: str) -> None:
         # Escaped, text beyond ASCII would parse back as bytes: xDSL tells the two apart by that.

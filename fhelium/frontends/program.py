@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +17,9 @@ from fhelium.frontends.alias_printer import print_program
 from fhelium.frontends.diagnostics import Fault, ProgramError, SourceText, nearest, place_of
 from fhelium.frontends.mlir import parse_program_bytes, parse_program_text
 from fhelium.frontends.verification import verification_faults
+
+if TYPE_CHECKING:
+    from fhelium.scheme.parameters import Parameters
 
 
 def program_context(*, allow_unregistered: bool = False) -> Context:
@@ -38,6 +42,10 @@ class Program:
     sources: Mapping[str, SourceText] = field(
         default_factory=lambda: MappingProxyType({}), repr=False
     )
+    materials: Mapping[str, object] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
+    """Values for the program's `fhelium.material` ops by name, as `Compilation` takes them."""
 
     @classmethod
     def parse(cls, text: str, name: str = "<string>", *, ctx: Context | None = None) -> "Program":
@@ -55,7 +63,29 @@ class Program:
 
     def clone(self) -> "Program":
         """Return a program with a deep copy of the module."""
-        return Program(self.module.clone(), self.sources)
+        return Program(self.module.clone(), self.sources, self.materials)
+
+    def save(self, stem: str | Path) -> None:
+        """Write the text to `stem`.mlir and the materials that it names to `stem`.safetensors.
+
+        Each file appears complete or not at all. Raises `TypeError` and `ValueError` for materials
+        that no file can hold, before anything is written, and `OSError`.
+        """
+        from fhelium.frontends.bundle import save
+
+        save(self, Path(stem))
+
+    @staticmethod
+    def load(stem: str | Path, *, parameters: "Parameters | None" = None) -> "Program":
+        """Read what `save` wrote. Materials must have the names, types and shapes of the text.
+
+        `parameters` are for encrypted materials, as in `fhelium.scheme.files.load`. Raises
+        `ProgramError` for a text and materials that do not fit, `FileFormatError` for a damaged
+        file, and `OSError`.
+        """
+        from fhelium.frontends.bundle import load
+
+        return load(Path(stem), parameters)
 
     def text(self, *, generic: bool = False, debuginfo: bool = False, aliases: bool = True) -> str:
         """Return the program as MLIR text that parses back; `debuginfo` adds locations."""

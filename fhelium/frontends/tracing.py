@@ -15,7 +15,6 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import log2
 from operator import index
 from typing import ClassVar, SupportsFloat
 
@@ -30,6 +29,7 @@ from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.rns.types import Form
 from fhelium.frontends.program import Program
+from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
 from fhelium.scheme.parameters import Parameters
 
 
@@ -50,6 +50,7 @@ class _Trace:
         main = FuncOp("main", ((), ()), Region(self.block))
         self.module = ModuleOp([main], attributes={PARAMETERS: self.parameters.to_attribute()})
         self.main = main
+        self.scales = CanonicalScales(self.parameters.moduli, self.parameters.scale, self.top)
 
     def emit(self, operation: Operation) -> SSAValue:
         self.block.add_op(operation)
@@ -61,24 +62,10 @@ class _Trace:
 
     def scale(self, level: int) -> float:
         """The canonical scale of a level."""
-        default = scale = self.parameters.scale
-        for above in range(self.top, level, -1):
-            scale = scale * scale / self.divisor(above)
-            if not default / 2 < scale < 2 * default:
-                raise TracingError(
-                    f"the scale of level {above - 1} would be 2^{log2(scale):.1f}, expected about "
-                    f"2^{log2(default):.1f}: what the primes are off the scale doubles with every "
-                    "level, so start the inputs at a lower level, or choose primes nearer to the "
-                    "scale"
-                )
-        return scale
-
-    def divisor(self, level: int) -> float:
-        """The product of the primes that a rescale at `level` drops."""
-        product = 1
-        for limb in self.parameters.group_limbs(level):
-            product *= self.parameters.primes[limb]
-        return float(product)
+        try:
+            return self.scales.of(level)
+        except ScaleDriftError as error:
+            raise TracingError(str(error)) from None
 
     def type(self, level: int, scale: float | None = None, components: int = 2) -> CiphertextType:
         scale = self.scale(level) if scale is None else scale
@@ -88,9 +75,7 @@ class _Trace:
         """Name a key where it is first needed: @relinearization, @conjugation, @rotation_5."""
         key_type = KeyType(kind, step)
         if key_type not in self.keys:
-            sign = "minus_" if step is not None and step < 0 else ""
-            suffix = "" if step is None else f"_{sign}{abs(step)}"
-            self.keys[key_type] = self.emit(ResourceOp(f"{kind}{suffix}", key_type))
+            self.keys[key_type] = self.emit(ResourceOp(key_type.symbol, key_type))
         return self.keys[key_type]
 
     def rescaled(self, product: SSAValue, level: int) -> Vector:
@@ -139,7 +124,7 @@ class Vector:
             value = trace.emit(switch)
         else:
             value, scale = self.value, trace.scale(self.level)
-        product_scale = trace.scale(level) * trace.divisor(level + 1)
+        product_scale = trace.scale(level) * trace.scales.divisor(level + 1)
         product = ckks.MulScalarOp(value, 1.0, trace.type(level + 1, product_scale))
         return trace.rescaled(trace.emit(product), level + 1)
 
@@ -174,7 +159,7 @@ class Vector:
         if not isinstance(other, Vector):
             number = _number(other)
             trace.require(self.level)
-            scale = trace.scale(self.level - 1) * trace.divisor(self.level)
+            scale = trace.scale(self.level - 1) * trace.scales.divisor(self.level)
             product = ckks.MulScalarOp(self.value, number, trace.type(self.level, scale))
             return trace.rescaled(trace.emit(product), self.level)
         x, y = self._aligned(other)

@@ -67,6 +67,25 @@ def multiply(ring: Ring, limbs: tuple[int, ...], x: Tensor, y: Tensor) -> Tensor
     return torch.stack([components[i] for i in sorted(components)], dim=-3)
 
 
+def multiply_add(
+    ring: Ring,
+    limbs: tuple[int, ...],
+    x: Tensor,
+    y: Tensor,
+    z: Tensor,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return x + y z in evaluation form, component by component; they broadcast, as batches do.
+
+    The result goes to `out` if there is one, which may be x.
+    """
+    for name, operand in (("x", x), ("y", y), ("z", z)):
+        ring.check(limbs, operand, name)
+    q = ring.moduli(limbs, x.device)
+    result = modular.add(x, modular.multiply(y, z, q), q)
+    return result if out is None else out.copy_(result)
+
+
 def square(ring: Ring, limbs: tuple[int, ...], x: Tensor) -> Tensor:
     """Return x x in evaluation form, the same bits as `multiply`: cross terms are taken once."""
     ring.check(limbs, x)

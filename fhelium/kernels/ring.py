@@ -1,5 +1,6 @@
 """The ring Z_q[X]/(X^N + 1) for a list of primes q, and the cache of tables that belongs to it."""
 
+import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,19 @@ import torch
 MAXIMUM_PRIME_BITS = 50
 
 _Table = TypeVar("_Table")
+
+
+_building = threading.RLock()
+
+
+def _after_fork() -> None:
+    # Another thread of the parent may have held it; what it was building is not in the child.
+    global _building
+    _building = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -28,7 +42,6 @@ class Ring:
     ring_degree: int
     primes: tuple[int, ...]
     _tables: dict[Hashable, Any] = field(compare=False)
-    _lock: Any = field(compare=False)
 
     def __init__(self, ring_degree: int, primes: Sequence[int]) -> None:
         if ring_degree < 2 or ring_degree & (ring_degree - 1):
@@ -54,7 +67,6 @@ class Ring:
         object.__setattr__(self, "ring_degree", int(ring_degree))
         object.__setattr__(self, "primes", primes)
         object.__setattr__(self, "_tables", {})
-        object.__setattr__(self, "_lock", threading.RLock())
 
     def __repr__(self) -> str:
         return f"Ring(N={self.ring_degree}, {len(self.primes)} primes)"
@@ -62,7 +74,7 @@ class Ring:
     def cached(self, key: Hashable, build: Callable[[], _Table]) -> _Table:
         """Return the table stored under `key`, building it once; safe from several threads."""
         if key not in self._tables:
-            with self._lock:
+            with _building:
                 if key not in self._tables:
                     self._tables[key] = build()
         return self._tables[key]

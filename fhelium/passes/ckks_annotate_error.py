@@ -19,7 +19,15 @@ from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import MaterialOp
-from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceOp, BroadcastOp
+from fhelium.dialects.distributed import (
+    AllReduceAddCiphertextOp,
+    AxisOp,
+    BroadcastOp,
+    CombiningOp,
+    RecvOp,
+    ReduceOp,
+    SendOp,
+)
 from fhelium.dialects.memory import TransferOp
 from fhelium.passes.ciphertext_states import holds_state, require_states
 from fhelium.passes.error_analysis import ErrorAnalysis, TrackedValue
@@ -200,13 +208,23 @@ class _Run:
             case MaterialOp():
                 origin = (("material", op.symbol_name), 1)
                 return [self.errors.from_outside(op.result.type, origin)]
-            case AllReduceOp() | AllReduceAddCiphertextOp():
+            case ReduceOp():
+                return [_worse(operands[0], self.all_reduce(op, operands[0]))]
+            case CombiningOp() | AllReduceAddCiphertextOp():
                 return [self.all_reduce(op, operands[0])]
+            case SendOp():
+                return []
+            case RecvOp() if _handles_ciphertexts(op):
+                raise PassFailure(
+                    op,
+                    "found dist.recv of ciphertexts or plaintexts, expected another collective: "
+                    "what the other rank sends is not known here",
+                )
             case arith.ConstantOp(value=IntegerAttr() as number):
                 return [number.value.data]
             case arith.SelectOp():
                 return [_worse(operands[1], operands[2])]
-            case TransferOp() | BroadcastOp() | tensor.ExtractOp():
+            case TransferOp() | BroadcastOp() | AxisOp() | tensor.ExtractOp():
                 return operands[:1]
             case _ if isinstance(op, tuple(ckks.OPERATIONS)):
                 return self.errors.apply(op, [v for v in operands if isinstance(v, TrackedValue)])
@@ -260,7 +278,7 @@ class _Run:
             first = [_worse(x, y) for x, y in zip(first, other, strict=True)]
         return first
 
-    def all_reduce(self, op: AllReduceOp | AllReduceAddCiphertextOp, value: _Known) -> _Known:
+    def all_reduce(self, op: CombiningOp | AllReduceAddCiphertextOp, value: _Known) -> _Known:
         if not isinstance(value, TrackedValue):
             return None
         if self.ranks is None:
@@ -273,7 +291,7 @@ class _Run:
         for _ in range(1, self.ranks):
             # The other ranks compute the same from data and keys' noise of their own.
             another = TrackedValue.of(value.estimate, self.errors.draw())
-            if isinstance(op, AllReduceOp):
+            if isinstance(op, CombiningOp):
                 (total,) = self.region(op, op.combine, [total, another])
             else:
                 assert isinstance(total, TrackedValue)

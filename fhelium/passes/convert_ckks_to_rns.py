@@ -21,6 +21,7 @@ from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
 from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.distributed import PendingType
 from fhelium.passes.ciphertext_states import holds_state, require_states
 from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
@@ -126,6 +127,8 @@ def _convert(type: Attribute, parameters: Parameters) -> Attribute:
         return poly_type(type, parameters)
     if isinstance(type, TensorType):
         return TensorType(_convert(type.element_type, parameters), type.shape, type.encoding)
+    if isinstance(type, PendingType):
+        return PendingType(_convert(type.value, parameters))
     return type
 
 

@@ -156,6 +156,9 @@ class ErrorAnalysis:
                 return [values[0].product(scalar, self.draw())]
             case ckks.RelinearizeOp():
                 return [self._switch_key(op, values[0], 1)]
+            case ckks.RelinearizeRescaleOp():
+                switched = self._switch_key(op, values[0], 1, CiphertextType.of(op.input))
+                return [self._rescale(op, switched)]
             case ckks.ConjugateOp():
                 element = conjugation_element(self.parameters.ring_degree)
                 return [self._switch_key(op, values[0], element)]
@@ -177,16 +180,23 @@ class ErrorAnalysis:
     def _rotate(self, op: Operation, x: TrackedValue, step: int) -> TrackedValue:
         return self._switch_key(op, x, galois_element(step, self.parameters.ring_degree))
 
-    def _switch_key(self, op: Operation, x: TrackedValue, element: int) -> TrackedValue:
-        """Return the value after an automorphism and the key switch behind it."""
-        type = CiphertextType.of(op.results[0])
+    def _switch_key(
+        self, op: Operation, x: TrackedValue, element: int, at: CiphertextType | None = None
+    ) -> TrackedValue:
+        """Return the value after an automorphism and the key switch behind it.
+
+        Its level and scale are those of `at`, or of the result.
+        """
+        type = at or CiphertextType.of(op.results[0])
         assert type.level is not None
         assert type.scale is not None
         error = noise.switch_key(_NOTHING, self.parameters, type.level, type.scale)
         moved = x.moved(element, 2 * self.parameters.ring_degree)
         return moved.with_error(self.draw(), error.deviation)
 
-    def _rescale(self, op: ckks.RescaleOp, x: TrackedValue) -> TrackedValue:
+    def _rescale(
+        self, op: ckks.RescaleOp | ckks.RelinearizeRescaleOp, x: TrackedValue
+    ) -> TrackedValue:
         type = op.result.type
         assert type.scale is not None
         assert type.components is not None

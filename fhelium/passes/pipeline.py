@@ -23,10 +23,13 @@ from fhelium.frontends.diagnostics import (
     nearest,
     one_line,
     place_of,
+    place_of_value,
 )
 from fhelium.frontends.program import Program, program_context
 from fhelium.frontends.verification import verification_faults
 from fhelium.passes import get_all_passes
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.named_pipelines import NAMED_PIPELINES
 
 _Item = TypeVar("_Item", bound=ArgSpecConvertible)
 
@@ -38,12 +41,28 @@ class SpecError(Exception):
 def passes_from_text(
     text: str, available: Mapping[str, Callable[[], type[ModulePass]]]
 ) -> tuple[ModulePass, ...]:
-    """Return the passes that a pipeline text names. Raises `SpecError`."""
+    """Return the passes that a pipeline text names, by themselves or in a named pipeline.
+
+    Raises `SpecError`.
+    """
     try:
         specs = tuple(parse_pipeline(text))
     except ArgSpecParseError as error:
         raise SpecError(f"in the pass pipeline {text!r}: {_syntax_message(error)}") from None
-    return tuple(instantiate("pass", spec, available) for spec in specs)
+    passes: list[ModulePass] = []
+    for spec in specs:
+        named = NAMED_PIPELINES.get(spec.name)
+        if named is None:
+            check_known("pass", spec.name, {**available, **NAMED_PIPELINES})
+            passes.append(instantiate("pass", spec, available))
+        elif spec.parameters:
+            raise SpecError(
+                f"pipeline '{spec.name}' has no options: write out its passes, {named}, and give "
+                "options to those"
+            )
+        else:
+            passes.extend(passes_from_text(named, available))
+    return tuple(passes)
 
 
 def spec_from_text(kind: str, text: str) -> ArgSpec:
@@ -169,7 +188,10 @@ def failure_fault(who: str, error: Exception, module: ModuleOp, sources: Sources
         message = str(error)
     if not isinstance(operation, Operation):
         operation = module
-    return Fault(f"{who}: {one_line(message)}", place_of(operation, sources))
+    fault = Fault(f"{who}: {one_line(message)}", place_of(operation, sources))
+    for value, note in error.notes if isinstance(error, PassFailure) else ():
+        fault = fault.with_note(note, place_of_value(value, sources))
+    return fault
 
 
 def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
@@ -194,14 +216,14 @@ class Pipeline:
     def __str__(self) -> str:
         return ",".join(str(each.pipeline_pass_spec()) for each in self.passes)
 
-    def apply(self, program: Program, ctx: Context | None = None) -> None:
-        """Rewrite `program` in place and verify it after each pass.
+    def apply(self, program: Program, ctx: Context | None = None, *, verify: bool = True) -> None:
+        """Rewrite `program` in place and verify it after each pass, unless told otherwise.
 
         Raises `ProgramError`, which names the pass and the place.
         """
         ctx = ctx or program_context()
         for each in self.passes:
-            apply_pass(ctx, program.module, each, program.sources)
+            apply_pass(ctx, program.module, each, program.sources, verify=verify)
 
 
 @cache

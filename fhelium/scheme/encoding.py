@@ -1,23 +1,14 @@
-"""Encoding of complex vectors into plaintexts by the canonical embedding, and back.
-
-Cheon, Kim, Kim and Song, "Homomorphic Encryption for Arithmetic of Approximate Numbers"
-(ASIACRYPT 2017, section 3.2). With zeta = exp(i pi / N), slot j of a real polynomial m is its
-value at zeta^(5^j), so that X -> X^5 rotates the slots by one place.
-"""
+"""Encoding of complex vectors into plaintexts by the canonical embedding, and back."""
 
 from fractions import Fraction
-from functools import lru_cache
 from math import isfinite, prod
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from fhelium.kernels import modular
-from fhelium.kernels.basis import from_integers
-from fhelium.kernels.mixed_radix import centred_values
-from fhelium.kernels.ntt import intt, ntt
-from fhelium.kernels.ring import Ring
+from fhelium.kernels.embedding import slots_of
+from fhelium.kernels.selection import kernels_for
 from fhelium.scheme.ciphertext import Plaintext
 from fhelium.scheme.parameters import Parameters
 
@@ -55,15 +46,12 @@ def encode(
             f"a value of magnitude {found:g} is too large: at scale {scale:g} and level {level} "
             f"the largest is {largest:g}. Use a smaller scale or a higher level"
         )
-    degree = parameters.ring_degree
-    embedding = np.zeros((*slots.shape[:-1], degree), dtype=np.complex128)
-    positions = _slot_positions(degree)
-    embedding[..., positions] = slots
-    embedding[..., degree - 1 - positions] = slots.conj()
-    coefficients = (np.fft.fft(embedding, norm="forward") * _twist(degree).conj()).real * scale
-    ring = parameters.ring
-    data = _residues(ring, limbs, np.rint(coefficients), torch.device(device or "cpu"))
-    return Plaintext(ntt(ring, limbs, data.unsqueeze(-3)), parameters, level, float(scale))
+    ring, target = parameters.ring, torch.device(device or "cpu")
+    kernels = kernels_for(ring.ring_degree, target)
+    coefficients = kernels.coefficients(slots, float(scale)).to(target)
+    data = kernels.from_doubles(ring, limbs, coefficients)
+    data = kernels.ntt(ring, limbs, data.unsqueeze(-3))
+    return Plaintext(data, parameters, level, float(scale))
 
 
 def decode(plaintext: Plaintext, count: int | None = None) -> npt.NDArray[np.complex128]:
@@ -76,12 +64,11 @@ def decode(plaintext: Plaintext, count: int | None = None) -> npt.NDArray[np.com
     if not 0 <= count <= parameters.slots:
         raise ValueError(f"count is {count}; these parameters have {parameters.slots} slots")
     ring, data = parameters.ring, plaintext.data
+    kernels = kernels_for(ring.ring_degree, data.device)
     if plaintext.form == "evaluation":
-        data = intt(ring, limbs, data)
-    coefficients = centred_values(ring, limbs, data).squeeze(-2).cpu().numpy() / plaintext.scale
-    degree = parameters.ring_degree
-    embedding = np.fft.ifft(coefficients * _twist(degree), norm="forward")
-    return embedding[..., _slot_positions(degree)[:count]]
+        data = kernels.intt(ring, limbs, data)
+    values = kernels.centred_values(ring, limbs, data).squeeze(-2)
+    return slots_of(values.cpu().numpy() / plaintext.scale)[..., :count]
 
 
 def largest_value(parameters: Parameters, level: int, scale: float) -> float:
@@ -116,36 +103,3 @@ def _checked_slots(
     slots = np.zeros((*array.shape[:-1], parameters.slots), dtype=np.complex128)
     slots[..., : array.shape[-1]] = array
     return slots
-
-
-def _residues(
-    ring: Ring, limbs: tuple[int, ...], integers: npt.NDArray[np.float64], device: torch.device
-) -> torch.Tensor:
-    """Return integral floats `[..., N]` as residues `[..., limbs, N]`, exactly at any size."""
-    # Splitting off the low 40 bits is exact in float64; few rounds reach any exponent.
-    high = np.trunc(np.ldexp(integers, -40))
-    low = integers - np.ldexp(high, 40)
-    parts = from_integers(ring, limbs, torch.from_numpy(low.astype(np.int64)).to(device))
-    if not high.any():
-        return parts
-    q = ring.moduli(limbs, device)
-    shift = ring.residues(limbs, 1 << 40, device)
-    return modular.add(parts, modular.multiply(_residues(ring, limbs, high, device), shift, q), q)
-
-
-@lru_cache(maxsize=8)
-def _slot_positions(degree: int) -> npt.NDArray[np.int64]:
-    """Where slot j lies among the values at zeta^(2t + 1), t = 0 to N - 1."""
-    exponents = [1]
-    while len(exponents) < degree // 2:
-        exponents.append(exponents[-1] * 5 % (2 * degree))
-    positions = (np.array(exponents, dtype=np.int64) - 1) // 2
-    positions.flags.writeable = False
-    return positions
-
-
-@lru_cache(maxsize=8)
-def _twist(degree: int) -> npt.NDArray[np.complex128]:
-    twist = np.exp(1j * np.pi * np.arange(degree) / degree)
-    twist.flags.writeable = False
-    return twist

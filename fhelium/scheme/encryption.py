@@ -4,9 +4,8 @@ from math import log2
 
 import torch
 
-from fhelium.kernels import modular, pointwise
-from fhelium.kernels.basis import from_integers, project
-from fhelium.kernels.ntt import ntt
+from fhelium.kernels.basis import project
+from fhelium.kernels.selection import kernels_for
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import PublicKey, SecretKey, encrypt_zero
 from fhelium.scheme.noise import flooding_deviation
@@ -36,7 +35,10 @@ def encrypt(
     else:
         zero = encrypt_zero(key, limbs, batch, random=random)
     message = _evaluation(plaintext)
-    data = pointwise.add(plaintext.parameters.ring, limbs, zero.to(message.device), message)
+    data, ring = zero.to(message.device), key.parameters.ring
+    # The message belongs to the first component; the other one stays where it is.
+    first = data[..., :1, :, :]
+    first.copy_(kernels_for(ring.ring_degree, data.device).add(ring, limbs, first, message))
     return Ciphertext(data, plaintext.parameters, plaintext.level, plaintext.scale)
 
 
@@ -56,10 +58,10 @@ def decrypt(ciphertext: Ciphertext, secret_key: SecretKey) -> Plaintext:
     ring, limbs = ciphertext.parameters.ring, ciphertext.limbs
     data = _evaluation(ciphertext)
     s = secret_key.polynomial(limbs, data.device)
+    kernels = kernels_for(ring.ring_degree, data.device)
     message = data[..., -1:, :, :]
     for i in range(ciphertext.components - 2, -1, -1):
-        message = pointwise.multiply(ring, limbs, message, s)
-        message = pointwise.add(ring, limbs, message, data[..., i : i + 1, :, :])
+        message = kernels.multiply_add(ring, limbs, data[..., i : i + 1, :, :], message, s)
     return Plaintext(message, ciphertext.parameters, ciphertext.level, ciphertext.scale)
 
 
@@ -109,12 +111,12 @@ def decrypt_to_publish(
     message = decrypt(ciphertext, secret_key)
     shape = (*message.batch_shape, 1, parameters.ring_degree)
     noise = (random or RandomSource()).wide_gaussian(shape, deviation).to(message.data.device)
-    ring, q = parameters.ring, parameters.ring.moduli(limbs, noise.device)
+    ring, kernels = parameters.ring, kernels_for(parameters.ring_degree, noise.device)
     data = message.data
     for k, digit in enumerate(noise):
-        weight = ring.residues(limbs, 1 << WIDE_DIGIT_BITS * k, noise.device)
-        residues = modular.multiply(from_integers(ring, limbs, digit), weight, q)
-        data = pointwise.add(ring, limbs, data, ntt(ring, limbs, residues))
+        residues = kernels.from_integers(ring, limbs, digit)
+        residues = kernels.multiply_constant(ring, limbs, residues, 1 << WIDE_DIGIT_BITS * k)
+        data = kernels.add(ring, limbs, data, kernels.ntt(ring, limbs, residues))
     return Plaintext(data, parameters, message.level, message.scale)
 
 
@@ -123,19 +125,19 @@ def _public_zero(
 ) -> torch.Tensor:
     ring, device = key.parameters.ring, key.data.device
     all_limbs = key.parameters.q_limbs(key.parameters.max_level)
-    degree = ring.ring_degree
+    kernels, degree = kernels_for(ring.ring_degree, device), ring.ring_degree
     ephemeral = random.zero_mean_ternary((*batch, 1, degree)).to(device)
     noise = random.gaussian((*batch, 2, degree)).to(device)
-    v = ntt(ring, limbs, from_integers(ring, limbs, ephemeral))
-    e = ntt(ring, limbs, from_integers(ring, limbs, noise))
-    zero = pointwise.multiply(ring, limbs, v, project(key.data, all_limbs, limbs))
-    return pointwise.add(ring, limbs, zero, e)
+    v = kernels.ntt(ring, limbs, kernels.from_integers(ring, limbs, ephemeral))
+    e = kernels.ntt(ring, limbs, kernels.from_integers(ring, limbs, noise))
+    return kernels.multiply_add(ring, limbs, e, v, project(key.data, all_limbs, limbs), out=e)
 
 
 def _evaluation(polynomial: Ciphertext | Plaintext) -> torch.Tensor:
     if polynomial.form == "evaluation":
         return polynomial.data
-    return ntt(polynomial.parameters.ring, polynomial.limbs, polynomial.data)
+    ring, data = polynomial.parameters.ring, polynomial.data
+    return kernels_for(ring.ring_degree, data.device).ntt(ring, polynomial.limbs, data)
 
 
 def _check_parameters(message: Parameters, key: Parameters) -> None:

@@ -6,11 +6,8 @@ from typing import Literal, NoReturn
 
 import torch
 
-from fhelium.kernels import pointwise
-from fhelium.kernels.automorphism import automorphism
-from fhelium.kernels.basis import from_integers
 from fhelium.kernels.galois import conjugation_element, galois_element
-from fhelium.kernels.ntt import ntt
+from fhelium.kernels.selection import kernels_for
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.sampling import SEED_BYTES, RandomSource, expand_seed
 
@@ -50,8 +47,9 @@ class SecretKey:
     def polynomial(self, limbs: tuple[int, ...], device: torch.device) -> torch.Tensor:
         """Return s in evaluation form, int64 `[1, limbs, N]`. Never print or log it."""
         ring = self._parameters.ring
-        residues = from_integers(ring, limbs, self._coefficients.to(device))
-        return ntt(ring, limbs, residues.unsqueeze(-3))
+        kernels = kernels_for(ring.ring_degree, device)
+        residues = kernels.from_integers(ring, limbs, self._coefficients.to(device))
+        return kernels.ntt(ring, limbs, residues.unsqueeze(-3))
 
     def __repr__(self) -> str:
         return f"SecretKey(N={self._parameters.ring_degree}, hidden)"
@@ -81,10 +79,18 @@ class PublicKey:
         _check_seed(self.seed)
 
     @staticmethod
-    def uniform_half(parameters: Parameters, seed: bytes) -> torch.Tensor:
-        """Return the a of `seed`, int64 `[1, limbs of Q, N]`: `expand_seed` for "public_key"."""
-        a = expand_seed(seed, "public_key", parameters.q_primes, parameters.ring_degree)
-        return a.unsqueeze(0)
+    def uniform_half(
+        parameters: Parameters, seed: bytes, out: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Return the a of `seed`, int64 `[1, limbs of Q, N]`: `expand_seed` for "public_key".
+
+        It is written to `out` if there is one.
+        """
+        primes, degree = parameters.q_primes, parameters.ring_degree
+        if out is None:
+            out = torch.empty(1, len(primes), degree, dtype=torch.int64)
+        expand_seed(seed, "public_key", primes, degree, out[0])
+        return out
 
     def __repr__(self) -> str:
         return f"PublicKey(N={self.parameters.ring_degree})"
@@ -128,18 +134,25 @@ class SwitchingKey:
 
     @staticmethod
     def uniform_half(
-        parameters: Parameters, kind: SwitchingKind, step: int | None, seed: bytes
+        parameters: Parameters,
+        kind: SwitchingKind,
+        step: int | None,
+        seed: bytes,
+        out: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Return the a_j of `seed`, int64 `[digits, 1, limbs of Q and P, N]`.
 
         Row j is `expand_seed` for the purpose "<kind> <step> <j>" or, without a step, "<kind> <j>".
+        It is written to `out` if there is one.
         """
         name = kind if step is None else f"{kind} {step}"
-        rows = [
-            expand_seed(seed, f"{name} {digit}", parameters.primes, parameters.ring_degree)
-            for digit in range(len(parameters.digit_limbs(parameters.max_level)))
-        ]
-        return torch.stack(rows).unsqueeze(1)
+        primes, degree = parameters.primes, parameters.ring_degree
+        if out is None:
+            digits = len(parameters.digit_limbs(parameters.max_level))
+            out = torch.empty(digits, 1, len(primes), degree, dtype=torch.int64)
+        for digit, row in enumerate(out):
+            expand_seed(seed, f"{name} {digit}", primes, degree, row[0])
+        return out
 
     @property
     def galois_element(self) -> int:
@@ -175,8 +188,11 @@ def generate_public_key(secret_key: SecretKey, *, random: RandomSource | None = 
     parameters = secret_key.parameters
     limbs = parameters.q_limbs(parameters.max_level)
     seed = random.bytes(SEED_BYTES)
-    a = PublicKey.uniform_half(parameters, seed)
-    return PublicKey(_hide_zero(secret_key, limbs, a, random), parameters, seed)
+    data = torch.empty(2, len(limbs), parameters.ring_degree, dtype=torch.int64)
+    PublicKey.uniform_half(parameters, seed, data[1:])
+    s = secret_key.polynomial(limbs, data.device)
+    _hide_zero(parameters, limbs, data, s, random)
+    return PublicKey(data, parameters, seed)
 
 
 def generate_switching_key(
@@ -206,8 +222,9 @@ def generate_relinearization_key(
     parameters = secret_key.parameters
     limbs = tuple(range(len(parameters.primes)))
     s = secret_key.polynomial(limbs, torch.device("cpu"))
-    square = pointwise.multiply(parameters.ring, limbs, s, s)
-    return _switching_key(secret_key, square, "relinearization", None, random)
+    kernels = kernels_for(parameters.ring_degree, s.device)
+    square = kernels.multiply(parameters.ring, limbs, s, s)
+    return _switching_key(parameters, s, square, "relinearization", None, random)
 
 
 def generate_rotation_key(
@@ -242,20 +259,30 @@ def encrypt_zero(
     Evaluation form; every batch element has its own a and e.
     """
     random = random or RandomSource()
-    ring = secret_key.parameters.ring
-    primes = [ring.primes[limb] for limb in limbs]
-    a = random.uniform(primes, (*batch_shape, 1), ring.ring_degree)
-    return _hide_zero(secret_key, limbs, a, random)
+    parameters, ring = secret_key.parameters, secret_key.parameters.ring
+    primes, degree = [ring.primes[limb] for limb in limbs], ring.ring_degree
+    data = torch.empty(*batch_shape, 2, len(limbs), degree, dtype=torch.int64)
+    data[..., 1:, :, :] = random.uniform(primes, (*batch_shape, 1), degree)
+    s = secret_key.polynomial(limbs, data.device)
+    _hide_zero(parameters, limbs, data, s, random)
+    return data
 
 
 def _hide_zero(
-    secret_key: SecretKey, limbs: tuple[int, ...], a: torch.Tensor, random: RandomSource
-) -> torch.Tensor:
-    """Return (-a s + e, a) for a given a, `[*batch, 1, limbs, N]`."""
-    ring = secret_key.parameters.ring
-    e = ntt(ring, limbs, from_integers(ring, limbs, random.gaussian((*a.shape[:-2], a.shape[-1]))))
-    a_s = pointwise.multiply(ring, limbs, a, secret_key.polynomial(limbs, a.device))
-    return torch.cat([pointwise.subtract(ring, limbs, e, a_s), a], dim=-3)
+    parameters: Parameters,
+    limbs: tuple[int, ...],
+    data: torch.Tensor,
+    s: torch.Tensor,
+    random: RandomSource,
+) -> None:
+    """Write -a s + e before the a that `data`, `[*batch, 2, limbs, N]`, has behind it."""
+    ring, degree = parameters.ring, parameters.ring_degree
+    kernels = kernels_for(degree, data.device)
+    minus_s = kernels.negate(ring, limbs, s)
+    noise = random.gaussian((*data.shape[:-3], 1, degree))
+    e = kernels.ntt(ring, limbs, kernels.from_integers(ring, limbs, noise))
+    a, out = data[..., 1:, :, :], data[..., :1, :, :]
+    kernels.multiply_add(ring, limbs, e, a, minus_s, out)
 
 
 def _galois_key(
@@ -268,34 +295,34 @@ def _galois_key(
     parameters = secret_key.parameters
     limbs = tuple(range(len(parameters.primes)))
     s = secret_key.polynomial(limbs, torch.device("cpu"))
-    moved = automorphism(parameters.ring, limbs, s, g, "evaluation")
-    return _switching_key(secret_key, moved, kind, step, random)
+    kernels = kernels_for(parameters.ring_degree, s.device)
+    moved = kernels.automorphism(parameters.ring, limbs, s, g, "evaluation")
+    return _switching_key(parameters, s, moved, kind, step, random)
 
 
 def _switching_key(
-    secret_key: SecretKey,
+    parameters: Parameters,
+    s: torch.Tensor,
     source: torch.Tensor,
     kind: SwitchingKind,
     step: int | None,
     random: RandomSource | None,
 ) -> SwitchingKey:
-    """Return the key from the secret `source`, `[1, limbs of Q and P, N]`, to `secret_key`."""
-    random = random or RandomSource()
-    parameters, ring = secret_key.parameters, secret_key.parameters.ring
+    """Return the key from the secret `source` to s; both are `[1, limbs of Q and P, N]`."""
+    random, ring = random or RandomSource(), parameters.ring
     limbs = tuple(range(len(parameters.primes)))
-    p = prod(parameters.p_primes)
+    digits = parameters.digit_limbs(parameters.max_level)
+    kernels = kernels_for(ring.ring_degree, source.device)
     seed = random.bytes(SEED_BYTES)
-    a = SwitchingKey.uniform_half(parameters, kind, step, seed)
-    rows: list[torch.Tensor] = []
-    for j, digit in enumerate(parameters.digit_limbs(parameters.max_level)):
-        gadget = ring.constants(
-            [p % prime if limb in digit else 0 for limb, prime in enumerate(parameters.primes)],
-            source.device,
-        )
-        shifted = pointwise.multiply(ring, limbs, source, gadget.expand_as(source))
-        zero = _hide_zero(secret_key, limbs, a[j], random)
-        rows.append(pointwise.add(ring, limbs, zero, shifted))
-    return SwitchingKey(kind, step, torch.stack(rows), parameters, seed)
+    data = torch.empty(len(digits), 2, len(limbs), ring.ring_degree, dtype=torch.int64)
+    SwitchingKey.uniform_half(parameters, kind, step, seed, data[:, 1:])
+    message = kernels.multiply_constant(ring, limbs, source, prod(parameters.p_primes))
+    for rows, digit in zip(data, digits, strict=True):
+        _hide_zero(parameters, limbs, rows, s, random)
+        # The limbs of a digit are consecutive.
+        part = slice(digit[0], digit[-1] + 1)
+        rows[:1, part] = kernels.add(ring, digit, rows[:1, part], message[:, part])
+    return SwitchingKey(kind, step, data, parameters, seed)
 
 
 def _check_step(step: int | None, parameters: Parameters) -> None:

@@ -19,16 +19,22 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
+from fhelium.kernels.sampling import Words
+from fhelium.kernels.selection import kernels_for
 from fhelium.scheme.security import ERROR_DEVIATION
 
 SEED_BYTES = 32
+
+# Bytes of a stream come in pieces that stay in the caches.
+CHUNK_WORDS = 1 << 13
+_ZEROS = bytes(8 * CHUNK_WORDS)
 
 # A wide Gaussian is handed out in digits of this base, so that its parts fit int64.
 WIDE_DIGIT_BITS = 40
 
 
 class _Stream:
-    """AES-256 in counter mode from block 0: bytes, and integers uniform below a bound."""
+    """AES-256 in counter mode from block 0: bytes, and words below a bound."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher = Cipher(AES(key), CTR(bytes(16))).encryptor()
@@ -36,22 +42,39 @@ class _Stream:
     def bytes(self, count: int) -> bytes:
         return self._cipher.update(bytes(count))
 
-    def words(self, count: int) -> npt.NDArray[np.uint64]:
-        return np.frombuffer(self.bytes(8 * count), dtype="<u8")
+    def fill(self, memory: Words) -> None:
+        """Fill a row with the next words of the stream, 8 bytes each, little-endian."""
+        for start in range(0, len(memory), CHUNK_WORDS):
+            part = memory[start : start + CHUNK_WORDS]
+            part[:] = np.frombuffer(self._cipher.update(_ZEROS[: 8 * len(part)]), dtype="<u8")
+
+    def words(self, count: int) -> Words:
+        result = np.empty(count, dtype=np.uint64)
+        self.fill(result)
+        return result
+
+    def fill_even(self, memory: Words, bound: int) -> None:
+        """Fill a row with words that are uniform modulo a bound: exact, by rejection.
+
+        They are the first words of the stream that are below the largest multiple of the bound.
+        """
+        last = np.uint64((1 << 64) // bound * bound - 1)
+        filled = 0
+        while filled < len(memory):
+            rest = memory[filled:]
+            self.fill(rest)
+            refused = rest > last
+            if not refused.any():
+                return
+            kept = rest[~refused]
+            rest[: len(kept)] = kept
+            filled += len(kept)
 
     def below(self, bound: int, count: int) -> npt.NDArray[np.int64]:
-        """Return `count` integers uniform in [0, bound): exact, by rejection.
-
-        They are the first accepted words of the stream, whatever the sizes of the draws.
-        """
-        # Words below the largest multiple of the bound are uniform modulo it.
-        limit = np.uint64((1 << 64) // bound * bound - 1)
-        result = np.empty(0, dtype=np.int64)
-        while len(result) < count:
-            words = self.words(count - len(result) + 8)
-            kept = words[words <= limit] % np.uint64(bound)
-            result = np.concatenate([result, kept.astype(np.int64)])
-        return result[:count]
+        """Return `count` integers uniform in [0, bound)."""
+        words = np.empty(count, dtype=np.uint64)
+        self.fill_even(words, bound)
+        return (words % np.uint64(bound)).astype(np.int64)
 
 
 class RandomSource:
@@ -77,9 +100,12 @@ class RandomSource:
 
     def uniform(self, primes: Sequence[int], shape: tuple[int, ...], degree: int) -> torch.Tensor:
         """Return residues uniform in [0, q) for each prime, int64 `[*shape, limbs, N]`."""
-        count = prod(shape) * degree
-        limbs = [self._stream.below(prime, count).reshape(*shape, degree) for prime in primes]
-        return torch.from_numpy(np.stack(limbs, axis=-2))
+        words = np.empty((len(primes), prod(shape) * degree), dtype=np.uint64)
+        for row, prime in zip(words, primes, strict=True):
+            self._stream.fill_even(row, prime)
+        kernels_for(degree, torch.device("cpu")).reduce_words(primes, words)
+        limbs = torch.from_numpy(words.view(np.int64)).reshape(len(primes), *shape, degree)
+        return limbs.movedim(0, -2).contiguous()
 
     def ternary(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Return -1, 0 and 1 with probability 1/3 each, int64."""
@@ -88,9 +114,9 @@ class RandomSource:
     def zero_mean_ternary(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Return -1, 0 and 1 with probabilities 1/4, 1/2 and 1/4, int64."""
         count = prod(shape)
-        bits = np.unpackbits(np.frombuffer(self.bytes(-(-2 * count // 8)), np.uint8))
-        bits = bits[: 2 * count].astype(np.int64).reshape(2, *shape)
-        return torch.from_numpy(bits[0] - bits[1])
+        packed = np.frombuffer(self.bytes(-(-2 * count // 8)), np.uint8)
+        bits = np.unpackbits(packed, count=2 * count).view(np.int8).reshape(2, *shape)
+        return torch.from_numpy((bits[0] - bits[1]).astype(np.int64))
 
     def gaussian(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Return the discrete Gaussian over the integers of deviation 3.19, int64.
@@ -100,11 +126,9 @@ class RandomSource:
         """
         count = prod(shape)
         words = self._stream.words(count)
-        magnitude = np.zeros(count, dtype=np.int64)
-        for threshold in _gaussian_table():
-            magnitude += words >= threshold
-        signs = np.unpackbits(np.frombuffer(self.bytes(-(-count // 8)), np.uint8))[:count]
-        return torch.from_numpy((magnitude * (1 - 2 * signs.astype(np.int64))).reshape(shape))
+        signs = np.frombuffer(self.bytes(-(-count // 8)), np.uint8)
+        kernels = kernels_for(shape[-1], torch.device("cpu"))
+        return kernels.gaussian(words, signs, _gaussian_table()).reshape(shape)
 
     def wide_gaussian(self, shape: tuple[int, ...], deviation: float) -> torch.Tensor:
         """Return a discrete Gaussian of any deviation, int64 `[digits, *shape]`.
@@ -139,11 +163,17 @@ class RandomSource:
         return result
 
 
-def expand_seed(seed: bytes, purpose: str, primes: Sequence[int], ring_degree: int) -> torch.Tensor:
+def expand_seed(
+    seed: bytes,
+    purpose: str,
+    primes: Sequence[int],
+    ring_degree: int,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Return the uniform polynomial that a public 32-byte seed stands for, int64 `[limbs, N]`.
 
-    The format is stable, since files hold seeds. The limb of prime q comes from AES-256 in counter
-    mode, its first counter block zero, under the key
+    It is written to `out` if there is one. The format is stable, since files hold seeds. The limb
+    of prime q comes from AES-256 in counter mode, its first counter block zero, under the key
 
         SHA-256(b"fhelium.uniform.1" || 0x00 || seed || q as 8 bytes || purpose in UTF-8)
 
@@ -155,15 +185,18 @@ def expand_seed(seed: bytes, purpose: str, primes: Sequence[int], ring_degree: i
     """
     if len(seed) != SEED_BYTES:
         raise ValueError(f"a seed has {SEED_BYTES} bytes, got {len(seed)}")
-    limbs: list[npt.NDArray[np.int64]] = []
-    for prime in primes:
+    if out is None:
+        out = torch.empty(len(primes), ring_degree, dtype=torch.int64)
+    words = out.numpy().view(np.uint64)
+    for row, prime in zip(words, primes, strict=True):
         domain = b"fhelium.uniform.1\0" + seed + prime.to_bytes(8, "little") + purpose.encode()
-        limbs.append(_Stream(hashlib.sha256(domain).digest()).below(prime, ring_degree))
-    return torch.from_numpy(np.stack(limbs))
+        _Stream(hashlib.sha256(domain).digest()).fill_even(row, prime)
+    kernels_for(ring_degree, out.device).reduce_words(primes, words)
+    return out
 
 
 @lru_cache(maxsize=1)
-def _gaussian_table() -> tuple[np.uint64, ...]:
+def _gaussian_table() -> Words:
     """Return 2^64 P(|x| <= k), rounded down, for k = 0, 1, ... while that is below 2^64 - 1."""
     with localcontext() as context:
         context.prec = 60
@@ -174,4 +207,4 @@ def _gaussian_table() -> tuple[np.uint64, ...]:
         ]
         total = sum(weights)
         cumulative = [int(sum(weights[: k + 1]) / total * (1 << 64)) for k in range(60)]
-    return tuple(np.uint64(value) for value in cumulative if value < (1 << 64) - 1)
+    return np.array([value for value in cumulative if value < (1 << 64) - 1], dtype=np.uint64)

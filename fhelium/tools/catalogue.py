@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from xdsl.ir import Dialect
 
+from fhelium.passes.named_pipelines import NAMED_PIPELINES
 from fhelium.universe import FHELIUM_UNIVERSE
 
 _COLUMNS = 100
@@ -14,16 +15,32 @@ _COLUMNS = 100
 def catalogue(
     dialects: Iterable[str], passes: Iterable[str], targets: Iterable[str], frontends: Iterable[str]
 ) -> str:
-    """Return the lists of dialects, passes, targets and frontends, given all available names."""
+    """Return the lists of what there is, pipelines by name among it, given all available names."""
     ours = FHELIUM_UNIVERSE
     return "\n".join(
         [
             _section("dialects", ours.all_dialects, _dialect_description, dialects),
             _section("passes", ours.all_passes, _summary, passes),
+            _pipelines(),
             _section("targets", ours.all_targets, _summary, targets),
             _section("frontends", ours.all_frontends, _summary, frontends),
         ]
     )
+
+
+def _pipelines() -> str:
+    lines = ["FHElium's pipelines:"]
+    for name, text in NAMED_PIPELINES.items():
+        # A break after each comma, since passes have no spaces between them.
+        passes = textwrap.fill(
+            text.replace(",", ", "),
+            _COLUMNS,
+            initial_indent=f"  {name:22}",
+            subsequent_indent=" " * 24,
+            break_on_hyphens=False,
+        )
+        lines.append(passes)
+    return "\n".join(lines) + "\n"
 
 
 def _section(

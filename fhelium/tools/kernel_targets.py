@@ -38,6 +38,7 @@ class KernelTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from fhelium.kernels.cpu import compiler
         from fhelium.kernels.cpu.catalogue import BUILDERS, KernelSpec
+        from fhelium.kernels.cpu.gather import SHUFFLED
         from fhelium.kernels.cpu.host import Host, host
 
         if self.kernel not in BUILDERS:
@@ -61,7 +62,9 @@ class KernelTarget(Target):
             output.write(compiler.llvm_ir(kernel))
             return
         if self.cpu is not None:
-            machine = Host(self.cpu, "", width)
+            # Vectors of 8 words are those of AVX-512, which kernels then count on.
+            features = "+avx512f,+avx512dq,+avx512vl" if width == SHUFFLED else ""
+            machine = Host(self.cpu, features, width)
         if machine is None:
             raise ValueError("found no CPU with fused multiply-add, expected cpu=NAME")
         machine = replace(machine, width=width)

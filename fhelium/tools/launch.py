@@ -11,15 +11,19 @@ from typing import NoReturn
 
 import torch.distributed
 
+from fhelium.tools import tether
+
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 5.0
+TETHER = (sys.executable, "-I", "-S", tether.__file__)
 
 
 def launch(command: Sequence[str], ranks: int) -> int:
     """Run `command` once a rank, and return 0 or the exit code of the first rank that failed.
 
     Ranks meet through a store that this process holds, so no port is chosen in advance. When one
-    fails the others are ended by their process id; on SIGINT and SIGTERM all are.
+    fails the others are ended by their process id; on SIGINT and SIGTERM all are. When this process
+    is killed, the system kills them.
     """
     store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
         "127.0.0.1", 0, ranks + 1, is_master=True, wait_for_workers=False
@@ -42,7 +46,9 @@ def launch(command: Sequence[str], ranks: int) -> int:
                 "MASTER_PORT": str(store.port),
                 "TORCHELASTIC_USE_AGENT_STORE": "True",
             }
-            processes.append(subprocess.Popen(command, env=environment))
+            processes.append(
+                subprocess.Popen([*TETHER, str(os.getpid()), *command], env=environment)
+            )
         return _wait(processes)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

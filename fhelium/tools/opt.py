@@ -30,6 +30,7 @@ from fhelium.frontends.diagnostics import (
 from fhelium.frontends.mlir import LocatingMLIRFrontend, parse_error_fault
 from fhelium.frontends.verification import verification_faults
 from fhelium.passes.pipeline import (
+    Pipeline,
     SpecError,
     apply_pass,
     check_known,
@@ -41,6 +42,7 @@ from fhelium.passes.pipeline import (
 from fhelium.tools.aliased_mlir import AliasedMLIRTarget
 from fhelium.tools.expectations import find_expectations, mismatches
 from fhelium.tools.files import FileError, read_input, write_output
+from fhelium.tools.reproducer import Reproducer
 from fhelium.universe import FHELIUM_UNIVERSE
 
 DESCRIPTION = "Read a program, run passes on it, and print it."
@@ -143,6 +145,12 @@ class FHEliumOptMain(xDSLOptMain):
             help="print verifier and pass errors to the output and exit with 0; where the input "
             "has '// expected-error {{...}}' comments, exit with 1 unless exactly those come",
         )
+        group.add_argument(
+            "--crash-reproducer",
+            metavar="FILE",
+            help="when a pass fails, write the program before the first pass there, with the "
+            "command that makes the failure come again",
+        )
 
     def setup_pipeline(self) -> None:
         self.pipeline = PassPipeline(passes_from_text(self.args.passes, self.available_passes))
@@ -236,16 +244,36 @@ class FHEliumOptMain(xDSLOptMain):
 
     def apply_passes(self, prog: ModuleOp) -> None:
         sources = {self.source.name: self.source}
+        reproducer = self._reproducer(prog)
         for index, module_pass in enumerate(self.pipeline.passes):
             if self.args.print_between_passes and index:
                 before = self.pipeline.passes[index - 1]
                 print(f"IR after {before.name}:", file=sys.stderr)
                 print_program(prog, sys.stderr, aliases=not self.args.no_aliases)
             start = time.perf_counter()
-            apply_pass(self.ctx, prog, module_pass, sources, verify=not self.args.disable_verify)
+            try:
+                apply_pass(
+                    self.ctx, prog, module_pass, sources, verify=not self.args.disable_verify
+                )
+            except Exception as error:
+                if reproducer is not None:
+                    reproducer.write(module_pass.name, error)
+                raise
             if self.args.time_passes:
                 duration = time.perf_counter() - start
                 print(f"Pass {module_pass.name} took {duration:.6f} seconds", file=sys.stderr)
+
+    def _reproducer(self, module: ModuleOp) -> Reproducer | None:
+        """Return what a pass that fails leaves behind, if the options ask for it."""
+        if self.args.crash_reproducer is None:
+            return None
+        options = []
+        if self.args.disable_verify:
+            options.append("--disable-verify")
+        if self.args.allow_unregistered_dialect:
+            options.append("--allow-unregistered-dialect")
+        pipeline = str(Pipeline(tuple(self.pipeline.passes)))
+        return Reproducer.of(self.args.crash_reproducer, pipeline, options, module)
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         spec = spec_from_text("target", self.args.target)

@@ -9,8 +9,10 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed
@@ -31,6 +33,9 @@ from fhelium.backend import (
     ResourceBindings,
     default_pipeline,
 )
+from fhelium.backend.checkpoints import Checkpoints
+from fhelium.backend.rank_watch import RankWatch
+from fhelium.backend.spmd_guard import LostRankError, describe, meet
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
@@ -41,7 +46,12 @@ from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
+from fhelium.tools import interpretation
+from fhelium.tools.files import FileError
 from fhelium.tools.launch import launch
+from fhelium.tools.level_comparison import LevelsDifferError
+from fhelium.tools.plain_values import PlainRunError
+from fhelium.tools.tether import end_with_parent
 
 
 class UsageError(ValueError):
@@ -61,11 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"argument --nproc: found {args.nproc}, expected at least 1")
         given = sys.argv[1:] if arguments is None else list(arguments)
         return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc)
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        end_with_parent(os.getppid())
     try:
         run(args)
     except ProgramError as error:
         return fail(error.report())
     except (RunError, UsageError, SpecError, files.FileFormatError) as error:
+        return fail(f"error: {error}")
+    except (PlainRunError, LevelsDifferError, FileError) as error:
         return fail(f"error: {error}")
     except OSError as error:
         return fail(f"error: {error}")
@@ -115,7 +129,17 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         type=float,
         default=300.0,
-        help="how long a collective may take (default: %(default)s)",
+        help="how long a message between ranks may take (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="write what lives on at each fhelium.checkpoint, and go on from the last one there",
+    )
+    parser.add_argument(
+        "--no-verify-spmd",
+        action="store_true",
+        help="link programs that dist-verify-spmd refuses on several ranks",
     )
     parser.add_argument("--print-dispatch", action="store_true", help="print what runs each op")
     parser.add_argument(
@@ -127,6 +151,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--time", action="store_true", help="print how long linking and running take"
     )
+    interpretation.add_arguments(parser)
     return parser
 
 
@@ -137,18 +162,25 @@ def run(args: argparse.Namespace) -> None:
     parameters = program_parameters(program)
     pipeline = default_pipeline() if args.pipeline is None else Pipeline.parse(args.pipeline)
     rank = start_ranks(program, args.timeout)
-    try:
+    with failing_together():
         materials = load(args.materials, rank, parameters)
         bindings = bind(program, args, rank, parameters)
+        if interpretation.is_wanted(args):
+            inputs = load(args.inputs, rank, parameters)
+            complete = Program(program.module, program.sources, materials)
+            write(args.output, rank, interpretation.do(args, complete, inputs, bindings, rank))
+            return
         start = time.perf_counter()
         backend = OperationBackend(named_resources=bindings)
+        if args.no_verify_spmd:
+            backend = backend.without_spmd_verification()
         executable = backend.link(Compilation(program, materials, pipeline))
         linked = time.perf_counter()
         show(executable, args, rank)
         inputs = ordered_inputs(executable, load(args.inputs, rank, parameters))
         began = time.perf_counter()
         try:
-            results = executable.run(*inputs)
+            results = run_stages(executable, args.checkpoint, rank, inputs)
         except Exception as error:
             if args.traceback:
                 traceback.print_exception(error)
@@ -158,7 +190,35 @@ def run(args: argparse.Namespace) -> None:
         if args.time and rank == 0:
             print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
         write(args.output, rank, results)
+
+
+def run_stages(
+    executable: ProgramExecutable, folder: str | None, rank: int, inputs: list[files.Storable]
+) -> object:
+    """Run the program, in stages where it has a folder for checkpoints."""
+    if folder is None:
+        return executable.run(*inputs)
+    checkpoints = Checkpoints(Path(for_rank(folder, rank)))
+    results = executable.run_in_stages(checkpoints, *inputs)
+    if checkpoints.resumed_after and rank == 0:
+        print(f"resumed after stage {checkpoints.resumed_after}")
+    return results
+
+
+@contextmanager
+def failing_together() -> Iterator[None]:
+    """Leave the other ranks at the end, and tell them first when this one fails."""
+    several = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
+    watch = RankWatch.of_default_group() if several else None
+    try:
+        yield
+    except BaseException as error:
+        if watch is not None:
+            watch.report("raised", describe(error))
+        raise
     finally:
+        if watch is not None:
+            watch.report("ended", "ended")
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
 
@@ -179,7 +239,13 @@ def start_ranks(program: Program, timeout: float) -> int:
     limit = timedelta(seconds=timeout)
     if "RANK" in os.environ:
         try:
-            torch.distributed.init_process_group("gloo", timeout=limit)
+            if (store := restart_store(limit)) is None:
+                torch.distributed.init_process_group("gloo", timeout=limit)
+            else:
+                rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+                torch.distributed.init_process_group(
+                    "gloo", store=store, rank=rank, world_size=size, timeout=limit
+                )
         except (RuntimeError, ValueError) as error:
             raise UsageError(
                 f"RANK is set, and the other ranks cannot be met: {error}; start the ranks with "
@@ -192,6 +258,29 @@ def start_ranks(program: Program, timeout: float) -> int:
             "gloo", store=store, rank=0, world_size=1, timeout=limit
         )
     return 0
+
+
+def restart_store(limit: timedelta) -> "torch.distributed.PrefixStore | None":  # pyright: ignore
+    """Return what ranks meet through when torchrun has started them again on one machine.
+
+    Its store is that of the ranks before, whose addresses are still in it. On several machines the
+    number of restarts may differ between them, so TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 has to give
+    each start a store of its own.
+    """
+    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    size = os.environ.get("WORLD_SIZE", "")
+    if restarts == "0" or size != os.environ.get("LOCAL_WORLD_SIZE"):
+        return None
+    store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
+        os.environ["MASTER_ADDR"],
+        int(os.environ["MASTER_PORT"]),
+        int(size),
+        is_master=False,
+        timeout=limit,
+    )
+    return torch.distributed.PrefixStore(  # pyright: ignore[reportPrivateImportUsage]
+        f"restart {restarts}", store
+    )
 
 
 def group_symbols(program: Program) -> list[str]:
@@ -300,14 +389,18 @@ def write(path: str | None, rank: int, results: object) -> None:
     """Write the results once every rank has some."""
     values = results if isinstance(results, tuple) else (results,)
     stored: dict[str, files.Storable] = {}
+    if isinstance(results, Mapping):
+        stored, values = dict(results), ()
     for position, value in enumerate(values):
         name = "result" if len(values) == 1 else f"result{position}"
         if isinstance(value, int | float):
             value = torch.tensor(value)
         if isinstance(value, Ciphertext | Plaintext | torch.Tensor):
             stored[name] = value
-    if torch.distributed.is_initialized():
-        torch.distributed.barrier()
+    try:
+        meet("the wait for all results")
+    except LostRankError as error:
+        raise RunError(str(error)) from None
     if path is None or not stored or (rank != 0 and "{rank}" not in path):
         return
     files.save(for_rank(path, rank), stored)

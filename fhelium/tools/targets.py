@@ -18,4 +18,25 @@ def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
 
         return KernelTarget
 
-    return {"fhelium-mlir": get_fhelium_mlir, "kernel": get_kernel}
+    def get_cost() -> type[Target]:
+        from fhelium.tools.cost_target import CostTarget
+
+        return CostTarget
+
+    def get_dot() -> type[Target]:
+        from fhelium.tools.dot_target import DotTarget
+
+        return DotTarget
+
+    def get_svg() -> type[Target]:
+        from fhelium.tools.svg_target import SvgTarget
+
+        return SvgTarget
+
+    return {
+        "cost": get_cost,
+        "dot": get_dot,
+        "fhelium-mlir": get_fhelium_mlir,
+        "kernel": get_kernel,
+        "svg": get_svg,
+    }

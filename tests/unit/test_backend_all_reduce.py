@@ -37,7 +37,17 @@ from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.sampling import RandomSource
 
 SPECIALIZED = "convert-ckks-to-rns"
+FOLDED = (
+    'fhelium-assign-implementations{op="dist.all_reduce_add_ciphertext" '
+    'implementation="torch-ciphertext-add-all-reduce"}'
+)
 ROUTES = {
+    "folded": (f"{SPECIALIZED},{FOLDED}", "dist.all_reduce_add_ciphertext"),
+    "folded-unlowered": (FOLDED, "dist.all_reduce_add_ciphertext"),
+    "assigned": (
+        f"{SPECIALIZED},fhelium-assign-implementations{{target=torch}}",
+        "dist.all_reduce_add_ciphertext",
+    ),
     "specialized": (SPECIALIZED, "dist.all_reduce_add_ciphertext"),
     "default": (None, "dist.all_reduce_add_ciphertext"),
     "generic-on-ckks": ("dist-lower-ciphertext-all-reduce,convert-ckks-to-rns", "dist.all_reduce"),
@@ -77,7 +87,16 @@ def all_reduce_on_this_rank(parameters: Parameters) -> dict[str, torch.Tensor]:
         executable = backend.link(
             compilation, pipeline=None if pipeline is None else Pipeline.parse(pipeline)
         )
-        assert expected in [op.name for op in executable.dispatch_table.operations]
+        (reduction,) = (
+            dispatch.implementation.name
+            for op, dispatch in executable.dispatch_table.operations.items()
+            if op.name == expected
+        )
+        if expected == "dist.all_reduce":
+            assert reduction == "torch-generic-all-reduce"
+        else:
+            kind = "add" if name.startswith("folded") else "sum"
+            assert reduction == f"torch-ciphertext-{kind}-all-reduce"
         before = x.data.clone()
         result = executable.run(x)
         assert isinstance(result, Ciphertext)
@@ -86,7 +105,7 @@ def all_reduce_on_this_rank(parameters: Parameters) -> dict[str, torch.Tensor]:
     return sums
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3], ids=lambda ranks: f"{ranks}-ranks")
+@pytest.fixture(scope="module", params=[1, 2, 3, 4], ids=lambda ranks: f"{ranks}-ranks")
 def sums(
     request: pytest.FixtureRequest, on_ranks: OnRanks, parameters: Parameters
 ) -> list[dict[str, torch.Tensor]]:

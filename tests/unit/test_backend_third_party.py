@@ -317,3 +317,62 @@ def test_an_implementation_beside_the_default_one_needs_a_choice() -> None:
     assert extended.available(rns.AddOp) == ("torch-rns-add", "mine")
     assert default_registry().available(rns.AddOp) == ("torch-rns-add",)
     assert extended.resolve_type(rns.AddOp, requested="mine") is mine
+
+
+@dataclass(frozen=True)
+class Prepared(Probe):
+    """A probe that binds its calls; it writes down how often."""
+
+    bound: list[tuple[Resources, bool]] = field(default_factory=list, compare=False)
+
+    def prepare(
+        self, invocation: OperationInvocation, resources: Resources, /, *, in_place: bool
+    ) -> Callable[..., Any]:
+        self.bound.append((resources, in_place))
+
+        def call(*inputs: Tensor) -> Tensor | Tensors:
+            outputs = self.function(invocation, inputs, in_place)
+            return outputs[0] if len(outputs) == 1 else outputs
+
+        return call
+
+
+def test_calls_are_prepared_once() -> None:
+    need = ResourceRequirement("t", "table")
+    table = BoundResource("t", "table", "a table")
+    prepared = Prepared(supports_in_place=True, requirements=(need,))
+    executable = linked(IN_PLACE, prepared, named_resources=ResourceBindings([table]))
+    assert prepared.bound == [((table,), False), ((table,), False), ((table,), True)]
+    x = torch.tensor([5, 7])
+    for _ in range(2):
+        kept, y = executable.run(x)  # pyright: ignore[reportGeneralTypeIssues]
+        assert (kept.tolist(), y.tolist()) == ([6, 8], [12, 16])
+    assert len(prepared.bound) == 3
+    assert prepared.seen == [], "execute is not called"
+
+
+def test_prepared_results_are_counted() -> None:
+    text = """func.func @main(%x: tensor<2xi64>) {
+      %a, %b = "probe.op"(%x) : (tensor<2xi64>) -> (tensor<2xi64>, tensor<2xi64>)
+      func.return
+    }"""
+    x = torch.tensor([5, 7])
+    assert linked(text, Prepared()).run(x) is None
+    with pytest.raises(ValueError, match="'probe' returned 3 results, expected 2"):
+        linked(text, Prepared(lambda i, inputs, in_place: (inputs[0],) * 3)).run(x)
+    # A tensor of two rows is no tuple of two results.
+    with pytest.raises(TypeError, match="'probe' returned a Tensor, expected a tuple of 2"):
+        linked(text, Prepared(lambda i, inputs, in_place: (torch.zeros(2, 2),))).run(x)
+
+
+def test_a_subclass_that_redefines_execute_alone_is_called_through_it() -> None:
+    @dataclass(frozen=True)
+    class Own(Prepared):
+        def execute(self, *arguments: Any, in_place: bool) -> Tensors:
+            self.seen.append(arguments[2])
+            return (arguments[1][0] * 3,)
+
+    own = Own(supports_in_place=True)
+    kept, _ = linked(IN_PLACE, own).run(torch.tensor([5, 7]))  # pyright: ignore
+    assert kept.tolist() == [15, 21]
+    assert (own.bound, len(own.seen)) == ([], 3)

@@ -31,6 +31,12 @@ SIZES: dict[str, tuple[int, ...]] = {
     "square": (2,),
     "weighted_sum": (2, 2),
     "mod_up": (3,),
+    "from_doubles": (2,),
+    "embedding": (64,),
+    "split": (64,),
+    "overflow": (2,),
+    "key_switch": (64, 2, 1, 2, 4),
+    "divide": (64, 2),
 }
 
 
@@ -249,3 +255,46 @@ def test_kernels_run_after_a_fork() -> None:
         process.join(timeout=10)
         if process.is_alive():
             process.kill()
+
+
+def test_the_folder_is_bounded_by_what_was_used_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = cache.DIGEST_BYTES + 100
+    monkeypatch.setattr(cache, "FOLDER_BYTES", 3 * entry)
+    for age, key in enumerate(["c.o", "b.o", "a.o"]):
+        cache.store(key, bytes(100))
+        os.utime(folder / key, (1000 - age, 1000 - age))
+    assert cache.load("a.o"), "the oldest, until it is used"
+    cache.store("d.o", bytes(100))
+    assert sorted(path.name for path in folder.iterdir()) == ["a.o", "c.o", "d.o"]
+    cache.store("large.o", bytes(10 * entry))
+    assert [path.name for path in folder.iterdir()] == ["large.o"], "what was just stored stays"
+
+
+def test_other_files_of_the_folder(folder: Path) -> None:
+    """Files that are being written stay, unless they were left behind; so do those of others."""
+    cache.store("a.o", b"code")
+    for name, modified in [(".writing-now", None), (".writing-old", (0, 0)), ("notes", (0, 0))]:
+        (folder / name).write_bytes(b"")
+        os.utime(folder / name, modified)
+    cache.store("b.o", b"code")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *(".writing-now", "a.o", "b.o", "notes")
+    ]
+
+
+def _store_many(name: str) -> bool:
+    for number in range(100):
+        cache.store(f"{name}-{number}.o", bytes(1000))
+        cache.load(f"{name}-{number // 2}.o")
+    return cache.load(f"{name}-99.o") in (None, bytes(1000))
+
+
+def test_several_processes_bound_the_folder_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "FOLDER_BYTES", 5000)
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        assert pool.map_async(_store_many, ["x", "y", "z"]).get(timeout=60) == [True] * 3
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 5000

@@ -41,7 +41,7 @@ def demo() -> str:
 
 def test_demo_ends_with_its_line(demo: str):
     assert "128-bit classical security" in demo
-    assert "torch-ciphertext-add-all-reduce" in demo
+    assert "torch-ciphertext-sum-all-reduce" in demo
     last = demo.strip().splitlines()[-1]
     found = re.fullmatch(
         r"demo: ranks=2 samples=569 max_abs_error=(\S+) label_agreement=569/569", last

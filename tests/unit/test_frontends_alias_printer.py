@@ -6,7 +6,15 @@ from io import StringIO
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    Builtin,
+    DenseArrayBase,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f64,
+)
 from xdsl.dialects.test import Test
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
@@ -15,6 +23,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from fhelium.frontends.alias_printer import print_program
+from fhelium.frontends.program import Program
 
 
 class _Named(ParametrizedAttribute):
@@ -115,3 +124,12 @@ def test_any_wish_becomes_a_legal_name_and_parses_back(wishes: list[tuple[bool, 
     again = parsed(text)
     assert again.is_structurally_equivalent(module)
     assert printed(again) == text
+
+
+def test_whole_numbers_of_any_size_come_back_as_decimals():
+    numbers = [1234567.0, 123456789.0, -(2.0**70), 1e300, 5e-324, 1e22, 0.1, 1.0]
+    array = DenseArrayBase.from_list(f64, numbers)
+    text = Program(ModuleOp([AnyOp(attributes={"a": array})])).text()
+    assert "0x" not in text
+    (operation,) = Program.parse(text).module.ops
+    assert operation.attributes["a"] == array

@@ -152,7 +152,13 @@ def test_nothing_of_fhelium_is_loaded_before_it_is_used():
     )
     # What reads pipelines and writes files is loaded; no pass is, nor any of the scheme.
     loaded, dialect = done.stdout.splitlines()[-2:]
-    known = ["fhelium.passes.pipeline", "fhelium.scheme", "fhelium.scheme.atomic_file"]
+    known = [
+        "fhelium.passes.failure",
+        "fhelium.passes.named_pipelines",
+        "fhelium.passes.pipeline",
+        "fhelium.scheme",
+        "fhelium.scheme.atomic_file",
+    ]
     assert (loaded, dialect) == (str(known), "False"), done.stderr
 
 

@@ -110,6 +110,14 @@ OPERATIONS: dict[str, tuple[str, str, Callable]] = {
         "!down",
         lambda x, y, p, q: x * y,
     ),
+    "ckks.relinearize_rescale": (
+        """
+        %three = ckks.mul %x, %y : (!x, !x) -> !x3
+        %r = ckks.relinearize_rescale %three with %relinearization : !x3 -> !down
+        """,
+        "!down",
+        lambda x, y, p, q: x * y,
+    ),
     "ckks.mod_switch": ("%r = ckks.mod_switch %x : !x -> !low", "!low", lambda x, y, p, q: x),
     "ckks.rotate": (
         "%r = ckks.rotate %x by 5 with %rotation_5 : !x, !ckks.key<rotation, 5>",

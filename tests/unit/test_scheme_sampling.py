@@ -109,8 +109,8 @@ def test_wide_gaussian_refuses(deviation: float) -> None:
 
 def test_expanded_seeds_follow_the_documented_format() -> None:
     seed, degree = bytes(range(32)), 64
-    # 2^63 and more leave much of the 64-bit range to reject.
-    primes = (17, *ntt_primes(50, 64, 1), (1 << 63) - 25)
+    # The last one, just above 2^64 / 3, leaves a third of all words to pass over.
+    primes = (17, *ntt_primes(50, 64, 1), (1 << 64) // 3 + 1)
     found = expand_seed(seed, "rotation 3 0", primes, degree)
     assert found.shape == (3, degree)
     for limb, prime in zip(found.tolist(), primes, strict=True):

@@ -1,37 +1,53 @@
 """The ops of the `rns` dialect that have a generated kernel."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import torch
 from xdsl.ir import Operation
 
-from fhelium.backend.torch_family.residues import Kernel, TorchResidueImplementation
+from fhelium.backend.invocation import OperationInvocation
+from fhelium.backend.resources import BoundResource
+from fhelium.backend.torch_family.residues import (
+    Kernel,
+    TorchResidueImplementation,
+    binary,
+    on_halves,
+    on_key,
+    unary,
+)
 from fhelium.dialects import rns
 from fhelium.kernels.cpu import operations
-from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
+
+Tensor = torch.Tensor
 
 KERNELS: dict[type[Operation], Kernel] = {
-    rns.AddOp: lambda c: operations.add(c.ring, c.limbs(), *c.inputs),
-    rns.SubOp: lambda c: operations.subtract(c.ring, c.limbs(), *c.inputs),
-    rns.NegateOp: lambda c: operations.negate(c.ring, c.limbs(), *c.inputs),
-    rns.MulOp: lambda c: operations.multiply(c.ring, c.limbs(), *c.inputs),
-    rns.SquareOp: lambda c: operations.square(c.ring, c.limbs(), *c.inputs),
-    rns.WeightedSumOp: lambda c: operations.weighted_sum(c.ring, c.limbs(), *c.halves),
-    rns.AddConstantOp: lambda c: operations.add_constant(
-        c.ring, c.limbs(), c.inputs[0], c.integer("constant"), c.form
+    rns.AddOp: lambda c: binary(operations.add, c.ring, c.limbs()),
+    rns.SubOp: lambda c: binary(operations.subtract, c.ring, c.limbs()),
+    rns.NegateOp: lambda c: unary(operations.negate, c.ring, c.limbs()),
+    rns.MulOp: lambda c: binary(operations.multiply, c.ring, c.limbs()),
+    rns.SquareOp: lambda c: unary(operations.square, c.ring, c.limbs()),
+    rns.WeightedSumOp: partial(on_halves, operations.weighted_sum),
+    rns.AddConstantOp: lambda c: partial(
+        operations.add_constant, c.ring, c.limbs(), constant=c.integer("constant"), form=c.form
     ),
-    rns.MulConstantOp: lambda c: operations.multiply_constant(
-        c.ring, c.limbs(), c.inputs[0], c.integer("constant")
+    rns.MulConstantOp: lambda c: partial(
+        operations.multiply_constant, c.ring, c.limbs(), constant=c.integer("constant")
     ),
-    rns.NttOp: lambda c: operations.ntt(c.ring, c.limbs(), c.inputs[0]),
-    rns.InttOp: lambda c: operations.intt(c.ring, c.limbs(), c.inputs[0]),
-    rns.ModUpOp: lambda c: operations.mod_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
-    rns.ScaleUpOp: lambda c: operations.scale_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
-    rns.ModDownOp: lambda c: operations.mod_down(c.ring, c.limbs(), c.result_limbs, *c.inputs),
-    rns.KeyProductOp: lambda c: operations.key_product(
-        c.ring, c.limbs(), c.inputs, c.key, c.every_limb
-    ),
-    rns.AutomorphismOp: lambda c: operations.automorphism(
-        c.ring, c.limbs(), c.inputs[0], c.integer("galois_element"), c.form
+    rns.NttOp: lambda c: unary(operations.ntt, c.ring, c.limbs()),
+    rns.InttOp: lambda c: unary(operations.intt, c.ring, c.limbs()),
+    rns.ModUpOp: lambda c: partial(operations.mod_up, c.ring, c.limbs(), c.result_limbs),
+    rns.ScaleUpOp: lambda c: partial(operations.scale_up, c.ring, c.limbs(), c.result_limbs),
+    rns.ModDownOp: lambda c: partial(operations.mod_down, c.ring, c.limbs(), c.result_limbs),
+    rns.KeyProductOp: partial(on_key, operations.key_product),
+    rns.AutomorphismOp: lambda c: partial(
+        operations.automorphism,
+        c.ring,
+        c.limbs(),
+        galois_element=c.integer("galois_element"),
+        form=c.form,
     ),
 }
 
@@ -43,10 +59,28 @@ class CpuResidueImplementation(TorchResidueImplementation):
     only_by_name: bool = True
     """It runs an op that asks for it, and leaves the others to the `torch` family."""
 
+    def prepare(
+        self,
+        invocation: OperationInvocation,
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> Callable[..., Tensor]:
+        """Bind the kernel; the ring comes last in `resources`."""
+        prepared = super().prepare(invocation, resources, in_place=False)
+        return partial(prepared, in_place=True) if in_place else prepared
+
 
 def cpu_contributions() -> tuple[CpuResidueImplementation, ...]:
     """Return one implementation for each op of the `rns` dialect that has a generated kernel."""
+    names = FAMILIES["cpu"]
     return tuple(
-        CpuResidueImplementation(FAMILIES["cpu"][operation.name], (operation,), kernel)
+        CpuResidueImplementation(
+            names[operation.name],
+            (operation,),
+            kernel,
+            supports_in_place=names[operation.name] in IN_PLACE,
+        )
         for operation, kernel in KERNELS.items()
     )

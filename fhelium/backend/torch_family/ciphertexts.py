@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import torch
 from xdsl.ir import Operation
 
 from fhelium.backend.invocation import OperationInvocation
+from fhelium.backend.registry import PreparedCall
 from fhelium.backend.resources import PARAMETERS_RESOURCE_KIND, BoundResource, ResourceRequirement
+from fhelium.backend.torch_family.residues import Bound, binary, unary
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.kernels import basis, pointwise
 from fhelium.kernels.automorphism import automorphism
 from fhelium.kernels.galois import conjugation_element, galois_element
+from fhelium.kernels.key_product import key_product
 from fhelium.kernels.key_switching import apply_key, decompose, divide
 from fhelium.kernels.ntt import intt, ntt
 from fhelium.kernels.ring import Ring
@@ -26,11 +30,10 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a whole op: the parameters, what the op says, its operands and its keys."""
+    """What a whole op is bound to before its operands come: parameters, what it says, its keys."""
 
     parameters: Parameters
     invocation: OperationInvocation
-    inputs: tuple[Tensor, ...]
     resources: tuple[BoundResource, ...]
 
     @property
@@ -42,11 +45,6 @@ class Call:
     def ring(self) -> Ring:
         """The ring over all primes."""
         return self.parameters.ring
-
-    @property
-    def x(self) -> Tensor:
-        """The first operand."""
-        return self.inputs[0]
 
     @property
     def limbs(self) -> tuple[int, ...]:
@@ -89,90 +87,99 @@ def _switch(call: Call, digits: list[Tensor], key: Tensor) -> Tensor:
     return apply_key(call.ring, call.limbs, call.parameters.p_limbs, digits, key)
 
 
-def _relinearize(call: Call) -> Tensor:
-    switched = _switch(call, _decompose(call, call.x[..., 2:3, :, :]), call.keys[0])
-    return pointwise.add(call.ring, call.limbs, call.x[..., :2, :, :], switched)
+def _relinearize(call: Call, x: Tensor) -> Tensor:
+    switched = _switch(call, _decompose(call, x[..., 2:3, :, :]), call.keys[0])
+    return pointwise.add(call.ring, call.limbs, x[..., :2, :, :], switched)
 
 
-def _apply_automorphism(call: Call, element: int) -> Tensor:
-    moved = automorphism(call.ring, call.limbs, call.x, element, "evaluation")
+def _relinearize_rescale(call: Call, x: Tensor) -> Tensor:
+    raised = (*call.limbs, *call.parameters.p_limbs)
+    digits = _decompose(call, x[..., 2:3, :, :])
+    every_limb = tuple(range(len(call.ring.primes)))
+    product = key_product(call.ring, raised, digits, call.keys[0], every_limb)
+    term = basis.scale_up(call.ring, call.limbs, raised, x[..., :2, :, :])
+    total = pointwise.add(call.ring, raised, term, product)
+    return divide(call.ring, raised, call.result_limbs, total)
+
+
+def _apply_automorphism(call: Call, element: int, x: Tensor) -> Tensor:
+    moved = automorphism(call.ring, call.limbs, x, element, "evaluation")
     switched = _switch(call, _decompose(call, moved[..., 1:2, :, :]), call.keys[0])
     return pointwise.add(call.ring, call.limbs, switched, moved[..., :1, :, :])
 
 
-def _rotate(call: Call) -> Tensor:
+def _rotate(call: Call) -> Bound:
     step = call.invocation.attributes["step"]
     assert isinstance(step, int)
-    return _apply_automorphism(call, galois_element(step, call.parameters.ring_degree))
+    return partial(_apply_automorphism, call, galois_element(step, call.parameters.ring_degree))
 
 
-def _conjugate(call: Call) -> Tensor:
-    return _apply_automorphism(call, conjugation_element(call.parameters.ring_degree))
+def _conjugate(call: Call) -> Bound:
+    return partial(_apply_automorphism, call, conjugation_element(call.parameters.ring_degree))
 
 
-def _rotate_many(call: Call) -> tuple[Tensor, ...]:
+def _rotate_many(call: Call, x: Tensor) -> Tensor | tuple[Tensor, ...]:
     steps = call.invocation.attributes["steps"]
     assert isinstance(steps, tuple)
     raised = (*call.limbs, *call.parameters.p_limbs)
-    digits = _decompose(call, call.x[..., 1:2, :, :])
+    digits = _decompose(call, x[..., 1:2, :, :])
     results: list[Tensor] = []
     for step, key in zip(steps, call.keys, strict=True):
         element = galois_element(step, call.parameters.ring_degree)
         moved = [automorphism(call.ring, raised, d, element, "evaluation") for d in digits]
-        first = automorphism(call.ring, call.limbs, call.x[..., :1, :, :], element, "evaluation")
+        first = automorphism(call.ring, call.limbs, x[..., :1, :, :], element, "evaluation")
         switched = _switch(call, moved, key)
         results.append(pointwise.add(call.ring, call.limbs, switched, first))
-    return tuple(results)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
-def _weighted_sum(call: Call) -> Tensor:
-    half = len(call.inputs) // 2
-    return pointwise.weighted_sum(call.ring, call.limbs, call.inputs[:half], call.inputs[half:])
+def _weighted_sum(call: Call) -> Bound:
+    ring, limbs, half = call.ring, call.limbs, call.invocation.operand_count // 2
+    return lambda *inputs: pointwise.weighted_sum(ring, limbs, inputs[:half], inputs[half:])
 
 
-def _add(call: Call) -> Tensor:
-    return pointwise.add(call.ring, call.limbs, *call.inputs)
+def _mod_switch(call: Call) -> Bound:
+    limbs, target_limbs = call.limbs, call.result_limbs
+    return lambda x: basis.project(x, limbs, target_limbs)
 
 
-def _subtract(call: Call) -> Tensor:
-    return pointwise.subtract(call.ring, call.limbs, *call.inputs)
+def _multiply_constant(call: Call, constant: int) -> Bound:
+    return partial(pointwise.multiply_constant, call.ring, call.limbs, constant=constant)
 
 
-def _multiply(call: Call) -> Tensor:
-    return pointwise.multiply(call.ring, call.limbs, *call.inputs)
-
-
-def _multiply_constant(call: Call, constant: int) -> Tensor:
-    return pointwise.multiply_constant(call.ring, call.limbs, call.x, constant)
-
-
-Kernel = Callable[[Call], Tensor | tuple[Tensor, ...]]
+Kernel = Callable[[Call], PreparedCall]
+"""Binds an op to a call: what it returns takes the operands, and returns one or several results."""
 
 KERNELS: dict[type[Operation], Kernel] = {
-    ckks.AddOp: _add,
-    ckks.SubOp: _subtract,
-    ckks.NegateOp: lambda c: pointwise.negate(c.ring, c.limbs, c.x),
-    ckks.AddPlainOp: _add,
-    ckks.SubPlainOp: _subtract,
-    ckks.MulOp: _multiply,
-    ckks.SquareOp: lambda c: pointwise.square(c.ring, c.limbs, c.x),
-    ckks.MulPlainOp: _multiply,
+    ckks.AddOp: lambda c: binary(pointwise.add, c.ring, c.limbs),
+    ckks.SubOp: lambda c: binary(pointwise.subtract, c.ring, c.limbs),
+    ckks.NegateOp: lambda c: unary(pointwise.negate, c.ring, c.limbs),
+    ckks.AddPlainOp: lambda c: binary(pointwise.add, c.ring, c.limbs),
+    ckks.SubPlainOp: lambda c: binary(pointwise.subtract, c.ring, c.limbs),
+    ckks.MulOp: lambda c: binary(pointwise.multiply, c.ring, c.limbs),
+    ckks.SquareOp: lambda c: unary(pointwise.square, c.ring, c.limbs),
+    ckks.MulPlainOp: lambda c: binary(pointwise.multiply, c.ring, c.limbs),
     ckks.WeightedSumOp: _weighted_sum,
-    ckks.AddScalarOp: lambda c: pointwise.add_constant(
-        c.ring, c.limbs, c.x, c.scaled(c.scale("operand_scales")), c.form
+    ckks.AddScalarOp: lambda c: partial(
+        pointwise.add_constant,
+        c.ring,
+        c.limbs,
+        constant=c.scaled(c.scale("operand_scales")),
+        form=c.form,
     ),
     ckks.MulScalarOp: lambda c: _multiply_constant(
         c, c.scaled(c.scale("result_scales") / c.scale("operand_scales"))
     ),
     ckks.MulIntegerOp: lambda c: _multiply_constant(c, c.scaled(Fraction(1))),
-    ckks.RelinearizeOp: _relinearize,
-    ckks.RescaleOp: lambda c: divide(c.ring, c.limbs, c.result_limbs, c.x, c.form),
-    ckks.ModSwitchOp: lambda c: basis.project(c.x, c.limbs, c.result_limbs),
+    ckks.RelinearizeOp: lambda c: partial(_relinearize, c),
+    ckks.RelinearizeRescaleOp: lambda c: partial(_relinearize_rescale, c),
+    ckks.RescaleOp: lambda c: partial(divide, c.ring, c.limbs, c.result_limbs, form=c.form),
+    ckks.ModSwitchOp: _mod_switch,
     ckks.RotateOp: _rotate,
-    ckks.RotateManyOp: _rotate_many,
+    ckks.RotateManyOp: lambda c: partial(_rotate_many, c),
     ckks.ConjugateOp: _conjugate,
-    ckks.ToEvaluationOp: lambda c: ntt(c.ring, c.limbs, c.x),
-    ckks.ToCoefficientOp: lambda c: intt(c.ring, c.limbs, c.x),
+    ckks.ToEvaluationOp: lambda c: unary(ntt, c.ring, c.limbs),
+    ckks.ToCoefficientOp: lambda c: unary(intt, c.ring, c.limbs),
 }
 
 
@@ -191,6 +198,21 @@ class TorchCiphertextImplementation:
         """Ask for the parameters."""
         return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
 
+    def prepare(
+        self,
+        invocation: OperationInvocation,
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> PreparedCall:
+        """Bind the op; `resources` are its keys, then the parameters."""
+        if in_place:
+            raise ValueError(f"{self.name} does not run in place")
+        parameters = resources[-1].value
+        assert isinstance(parameters, Parameters)
+        return self.kernel(Call(parameters, invocation, resources))
+
     def execute(
         self,
         invocation: OperationInvocation,
@@ -200,12 +222,8 @@ class TorchCiphertextImplementation:
         *,
         in_place: bool,
     ) -> tuple[Tensor, ...]:
-        """Run the op; `resources` are its keys, then the parameters."""
-        if in_place:
-            raise ValueError(f"{self.name} does not run in place")
-        parameters = resources[-1].value
-        assert isinstance(parameters, Parameters)
-        result = self.kernel(Call(parameters, invocation, inputs, resources))
+        """Bind the op and run it."""
+        result = self.prepare(invocation, resources, in_place=in_place)(*inputs)
         return result if isinstance(result, tuple) else (result,)
 
 

@@ -1,6 +1,7 @@
 """The client's ops of the `ckks` dialect, by the scheme: they need its keys and its randomness."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -18,43 +19,43 @@ Tensor = torch.Tensor
 PolynomialT = TypeVar("PolynomialT", Ciphertext, Plaintext)
 
 
-def _encode(call: Call) -> Tensor:
+def _encode(call: Call, values: Tensor) -> Tensor:
     level = call.parameters.level_of(call.result_limbs)
     scale = float(call.scale("result_scales"))
-    return encode(call.x.numpy(), call.parameters, level=level, scale=scale).data
+    return encode(values.numpy(), call.parameters, level=level, scale=scale).data
 
 
-def _encrypt(call: Call) -> Tensor:
+def _encrypt(call: Call, message: Tensor) -> Tensor:
     key = call.resources[0].value
     assert isinstance(key, PublicKey | SecretKey)
-    return encrypt(_operand(call, Plaintext), key).data
+    return encrypt(_operand(call, message, Plaintext), key).data
 
 
-def _decrypt(call: Call) -> Tensor:
+def _decrypt(call: Call, x: Tensor) -> Tensor:
     key = call.resources[0].value
     assert isinstance(key, SecretKey)
-    return decrypt(_operand(call, Ciphertext), key).data
+    return decrypt(_operand(call, x, Ciphertext), key).data
 
 
-def _decode(call: Call) -> Tensor:
+def _decode(call: Call, message: Tensor) -> Tensor:
     shapes = call.invocation.attributes["result_shapes"]
     assert isinstance(shapes, tuple)
-    values = decode(_operand(call, Plaintext), shapes[0][-1]).real
+    values = decode(_operand(call, message, Plaintext), shapes[0][-1]).real
     return torch.from_numpy(values.copy())
 
 
-def _operand(call: Call, kind: type[PolynomialT]) -> PolynomialT:
-    """Return the first operand with the state that the op gives it."""
+def _operand(call: Call, data: Tensor, kind: type[PolynomialT]) -> PolynomialT:
+    """Return the operand with the state that the op gives it."""
     level = call.parameters.level_of(call.limbs)
     scale = float(call.scale("operand_scales"))
-    return kind(call.x, call.parameters, level, scale, call.form)
+    return kind(data, call.parameters, level, scale, call.form)
 
 
 KERNELS: Mapping[type[Operation], Kernel] = {
-    EncodeOp: _encode,
-    EncryptOp: _encrypt,
-    DecryptOp: _decrypt,
-    DecodeOp: _decode,
+    EncodeOp: lambda c: partial(_encode, c),
+    EncryptOp: lambda c: partial(_encrypt, c),
+    DecryptOp: lambda c: partial(_decrypt, c),
+    DecodeOp: lambda c: partial(_decode, c),
 }
 
 

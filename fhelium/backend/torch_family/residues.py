@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from xdsl.ir import Operation
@@ -18,6 +19,8 @@ from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.keys import SwitchingKey
 
 Tensor = torch.Tensor
+Bound = Callable[..., Tensor]
+"""A kernel that is bound to a call: a function of the operands."""
 
 RING = "ckks.ring"
 """The symbol under which implementations ask for the ring."""
@@ -25,11 +28,10 @@ RING = "ckks.ring"
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a kernel: the ring, what the op says, and its operands."""
+    """What a kernel is bound to before its operands come: the ring and what the op says."""
 
     ring: Ring
     invocation: OperationInvocation
-    inputs: tuple[Tensor, ...]
     resources: tuple[BoundResource, ...]
 
     def limbs(self, operand: int = 0) -> tuple[int, ...]:
@@ -64,52 +66,84 @@ class Call:
         return key.data
 
     @property
-    def halves(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """The operands of an op that takes two lists of one length."""
-        half = len(self.inputs) // 2
-        return self.inputs[:half], self.inputs[half:]
-
-    @property
     def form(self) -> str:
         """The form of the first operand."""
         return str(self.invocation.attributes["form"])
 
-    @property
-    def device(self) -> torch.device:
-        """Where the op runs: the device of its first operand, or the CPU for a constant."""
-        return self.inputs[0].device if self.inputs else torch.device("cpu")
+
+def unary(function: Callable[..., Tensor], ring: Ring, limbs: tuple[int, ...]) -> Bound:
+    """Return `function(ring, limbs, x)` as a function of x, which is faster than a `partial`."""
+
+    def call(x: Tensor, in_place: bool = False) -> Tensor:
+        return function(ring, limbs, x, in_place=True) if in_place else function(ring, limbs, x)
+
+    return call
 
 
-def _components(call: Call) -> Tensor:
-    return call.inputs[0][..., call.integer("start") : call.integer("stop"), :, :]
+def binary(function: Callable[..., Tensor], ring: Ring, limbs: tuple[int, ...]) -> Bound:
+    """Return `function(ring, limbs, x, y)` as a function of x and y."""
+
+    def call(x: Tensor, y: Tensor, in_place: bool = False) -> Tensor:
+        if in_place:
+            return function(ring, limbs, x, y, in_place=True)
+        return function(ring, limbs, x, y)
+
+    return call
 
 
-Kernel = Callable[[Call], Tensor]
+def on_halves(function: Callable[..., Tensor], call: Call) -> Bound:
+    """Return a function of two lists of one length as one of their concatenation."""
+    ring, limbs, half = call.ring, call.limbs(), call.invocation.operand_count // 2
+    return lambda *inputs: function(ring, limbs, inputs[:half], inputs[half:])
+
+
+def on_key(function: Callable[..., Tensor], call: Call) -> Bound:
+    """Return a product with a switching key as a function of the digits."""
+    ring, limbs, key, every_limb = call.ring, call.limbs(), call.key, call.every_limb
+    return lambda *digits: function(ring, limbs, digits, key, every_limb)
+
+
+def _components(call: Call) -> Bound:
+    part = (..., slice(call.integer("start"), call.integer("stop")), slice(None), slice(None))
+    return lambda x: x[part]
+
+
+def _moduli(call: Call) -> Bound:
+    return partial(call.ring.moduli, call.result_limbs, torch.device("cpu"))
+
+
+def _project(call: Call) -> Bound:
+    limbs, target_limbs = call.limbs(), call.result_limbs
+    return lambda x: basis.project(x, limbs, target_limbs)
+
+
+Kernel = Callable[[Call], Bound]
+"""Binds a kernel to a call: what it returns takes the operands."""
 
 KERNELS: dict[type[Operation], Kernel] = {
-    rns.ModuliOp: lambda c: c.ring.moduli(c.result_limbs, c.device),
-    rns.AddOp: lambda c: pointwise.add(c.ring, c.limbs(), *c.inputs),
-    rns.SubOp: lambda c: pointwise.subtract(c.ring, c.limbs(), *c.inputs),
-    rns.NegateOp: lambda c: pointwise.negate(c.ring, c.limbs(), *c.inputs),
-    rns.MulOp: lambda c: pointwise.multiply(c.ring, c.limbs(), *c.inputs),
-    rns.SquareOp: lambda c: pointwise.square(c.ring, c.limbs(), *c.inputs),
-    rns.WeightedSumOp: lambda c: pointwise.weighted_sum(c.ring, c.limbs(), *c.halves),
-    rns.AddConstantOp: lambda c: pointwise.add_constant(
-        c.ring, c.limbs(), c.inputs[0], c.integer("constant"), c.form
+    rns.ModuliOp: _moduli,
+    rns.AddOp: lambda c: binary(pointwise.add, c.ring, c.limbs()),
+    rns.SubOp: lambda c: binary(pointwise.subtract, c.ring, c.limbs()),
+    rns.NegateOp: lambda c: unary(pointwise.negate, c.ring, c.limbs()),
+    rns.MulOp: lambda c: binary(pointwise.multiply, c.ring, c.limbs()),
+    rns.SquareOp: lambda c: unary(pointwise.square, c.ring, c.limbs()),
+    rns.WeightedSumOp: partial(on_halves, pointwise.weighted_sum),
+    rns.AddConstantOp: lambda c: partial(
+        pointwise.add_constant, c.ring, c.limbs(), constant=c.integer("constant"), form=c.form
     ),
-    rns.MulConstantOp: lambda c: pointwise.multiply_constant(
-        c.ring, c.limbs(), c.inputs[0], c.integer("constant")
+    rns.MulConstantOp: lambda c: partial(
+        pointwise.multiply_constant, c.ring, c.limbs(), constant=c.integer("constant")
     ),
-    rns.NttOp: lambda c: ntt(c.ring, c.limbs(), c.inputs[0]),
-    rns.InttOp: lambda c: intt(c.ring, c.limbs(), c.inputs[0]),
-    rns.ProjectOp: lambda c: basis.project(c.inputs[0], c.limbs(), c.result_limbs),
-    rns.ModUpOp: lambda c: basis.mod_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
-    rns.ScaleUpOp: lambda c: basis.scale_up(c.ring, c.limbs(), c.result_limbs, c.inputs[0]),
-    rns.ModDownOp: lambda c: basis.mod_down(c.ring, c.limbs(), c.result_limbs, *c.inputs),
+    rns.NttOp: lambda c: unary(ntt, c.ring, c.limbs()),
+    rns.InttOp: lambda c: unary(intt, c.ring, c.limbs()),
+    rns.ProjectOp: _project,
+    rns.ModUpOp: lambda c: partial(basis.mod_up, c.ring, c.limbs(), c.result_limbs),
+    rns.ScaleUpOp: lambda c: partial(basis.scale_up, c.ring, c.limbs(), c.result_limbs),
+    rns.ModDownOp: lambda c: partial(basis.mod_down, c.ring, c.limbs(), c.result_limbs),
     rns.ComponentsOp: _components,
-    rns.KeyProductOp: lambda c: key_product(c.ring, c.limbs(), c.inputs, c.key, c.every_limb),
-    rns.AutomorphismOp: lambda c: automorphism(
-        c.ring, c.limbs(), c.inputs[0], c.integer("galois_element"), c.form
+    rns.KeyProductOp: partial(on_key, key_product),
+    rns.AutomorphismOp: lambda c: partial(
+        automorphism, c.ring, c.limbs(), galois_element=c.integer("galois_element"), form=c.form
     ),
 }
 
@@ -129,6 +163,21 @@ class TorchResidueImplementation:
         """Ask for the ring."""
         return (ResourceRequirement(RING, RING_RESOURCE_KIND),)
 
+    def prepare(
+        self,
+        invocation: OperationInvocation,
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> Bound:
+        """Bind the kernel; the ring comes last in `resources`."""
+        if in_place:
+            raise ValueError(f"{self.name} does not run in place")
+        ring = resources[-1].value
+        assert isinstance(ring, Ring)
+        return self.kernel(Call(ring, invocation, resources))
+
     def execute(
         self,
         invocation: OperationInvocation,
@@ -138,12 +187,8 @@ class TorchResidueImplementation:
         *,
         in_place: bool,
     ) -> tuple[Tensor, ...]:
-        """Run the kernel; the ring comes last in `resources`."""
-        if in_place:
-            raise ValueError(f"{self.name} does not run in place")
-        ring = resources[-1].value
-        assert isinstance(ring, Ring)
-        return (self.kernel(Call(ring, invocation, inputs, resources)),)
+        """Bind the kernel and run it."""
+        return (self.prepare(invocation, resources, in_place=in_place)(*inputs),)
 
 
 def residue_contributions() -> tuple[TorchResidueImplementation, ...]:

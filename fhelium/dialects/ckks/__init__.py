@@ -32,6 +32,7 @@ from fhelium.dialects.ckks.client import (
 from fhelium.dialects.ckks.key_switching import (
     ConjugateOp,
     RelinearizeOp,
+    RelinearizeRescaleOp,
     RotateManyOp,
     RotateOp,
 )
@@ -53,6 +54,7 @@ OPERATIONS: list[type[Operation]] = [
     MulScalarOp,
     MulIntegerOp,
     RelinearizeOp,
+    RelinearizeRescaleOp,
     RescaleOp,
     ModSwitchOp,
     RotateOp,

@@ -140,7 +140,7 @@ class MulOfItself(RewritePattern):
     def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter) -> None:
         if has_assignment(op) or op.lhs != op.rhs:
             return
-        if CiphertextType.of(op.lhs).components == 2:
+        if CiphertextType.of(op.lhs).components in (2, None):
             replace_located(rewriter, op, SquareOp(op.lhs, op.result.type))
 
 

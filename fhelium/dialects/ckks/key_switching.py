@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.ckks.arithmetic import CiphertextOp, SameTypeOp
 from fhelium.dialects.ckks.checks import expect, expect_evaluation, expect_rest
+from fhelium.dialects.ckks.levels import expect_rescaled
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
 
@@ -49,6 +50,36 @@ class RelinearizeOp(CiphertextOp):
         expect("result components", result.components, 2, "that is what relinearizing is for")
         expect_evaluation(self.name, input=input.form, result=result.form)
         expect_rest(result, input, "components")
+
+
+@irdl_op_definition
+class RelinearizeRescaleOp(CiphertextOp):
+    """Relinearize and rescale with one division, which rounds once.
+
+    `ckks.relinearize_rescale %x with %key : !ct3 -> !ct`
+    """
+
+    name = "ckks.relinearize_rescale"
+
+    input = operand_def(CiphertextType)
+    key = operand_def(KeyType(KeyKind.RELINEARIZATION))
+    result = result_def(CiphertextType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$input `with` $key attr-dict `:` type($input) `->` type($result)"
+
+    def __init__(
+        self, input: SSAValue | Operation, key: SSAValue | Operation, result_type: CiphertextType
+    ):
+        super().__init__(operands=[input, key], result_types=[result_type])
+
+    def verify_(self) -> None:
+        input, result = CiphertextType.of(self.input), self.result.type
+        expect("operand components", input.components, 3, "only a product of two is relinearized")
+        expect("result components", result.components, 2, "that is what relinearizing is for")
+        expect_evaluation(self.name, input=input.form, result=result.form)
+        expect_rest(result, input, "level", "scale", "components")
+        expect_rescaled(self, input, result)
 
 
 def expect_step(operation: Operation, step: int, key: KeyType) -> None:

@@ -15,6 +15,28 @@ from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.rns.types import Form
 
 
+def expect_rescaled(operation: Operation, input: CiphertextType, result: CiphertextType) -> None:
+    """Raise `VerifyException` unless `result` has the level and scale of `input`, rescaled."""
+    if input.level is None:
+        return
+    if input.level == 0:
+        raise VerifyException(
+            "found level 0, expected at least 1: no prime is left to drop, so choose parameters "
+            "of a greater depth"
+        )
+    expect("result level", result.level, input.level - 1, "a rescale drops one level")
+    parameters = parameters_of(operation)
+    if parameters is None or input.scale is None:
+        return
+    divisor = parameters.rescale_divisor(input.level)
+    expect(
+        "result scale",
+        result.scale,
+        input.scale / divisor,
+        f"a rescale at level {input.level} divides the scale by {divisor}",
+    )
+
+
 @irdl_op_definition
 class RescaleOp(CiphertextOp):
     """Divide by the primes of the top level and drop them: the level falls by one."""
@@ -33,24 +55,7 @@ class RescaleOp(CiphertextOp):
     def verify_(self) -> None:
         input, result = CiphertextType.of(self.input), self.result.type
         expect_rest(result, input, "level", "scale")
-        if input.level is None:
-            return
-        if input.level == 0:
-            raise VerifyException(
-                "found level 0, expected at least 1: no prime is left to drop, so choose "
-                "parameters of a greater depth"
-            )
-        expect("result level", result.level, input.level - 1, "a rescale drops one level")
-        parameters = parameters_of(self)
-        if parameters is None or input.scale is None:
-            return
-        divisor = parameters.rescale_divisor(input.level)
-        expect(
-            "result scale",
-            result.scale,
-            input.scale / divisor,
-            f"a rescale at level {input.level} divides the scale by {divisor}",
-        )
+        expect_rescaled(self, input, result)
 
 
 @irdl_op_definition

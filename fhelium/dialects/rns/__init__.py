@@ -22,6 +22,7 @@ from fhelium.dialects.rns.arithmetic import (
     WeightedSumOp,
 )
 from fhelium.dialects.rns.basis import KeyProductOp, ModDownOp, ModUpOp, ProjectOp, ScaleUpOp
+from fhelium.dialects.rns.fusion import FusedOp, YieldOp
 from fhelium.dialects.rns.transforms import AutomorphismOp, InttOp, NttOp
 from fhelium.dialects.rns.types import BasisAttr, FormAttr, ModuliType, PolyType
 
@@ -45,6 +46,7 @@ OPERATIONS: list[type[Operation]] = [
     ModDownOp,
     KeyProductOp,
 ]
+"""One op a kernel."""
 ATTRIBUTES: list[type[Attribute]] = [FormAttr, BasisAttr, PolyType, ModuliType]
 
-RNS = Dialect("rns", OPERATIONS, ATTRIBUTES)
+RNS = Dialect("rns", [*OPERATIONS, FusedOp, YieldOp], ATTRIBUTES)

@@ -108,6 +108,14 @@ class KernelBuilder:
         """Return the smaller of two integers."""
         return self._add(llvm.SelectOp(self.less(a, b), a, b))
 
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Return a where the condition holds, else b."""
+        return self._add(llvm.SelectOp(condition, a, b))
+
+    def clear_low_bits(self, a: SSAValue, bits: int) -> SSAValue:
+        """Return an integer with its lowest bits set to zero."""
+        return self._add(llvm.AndOp(a, self.integer(-1 << bits)))
+
     def less(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Return a < b of signed integers."""
         slt = llvm.ICmpPredicateFlag.SLT.to_int()
@@ -128,6 +136,16 @@ class KernelBuilder:
     def store(self, value: SSAValue, pointer: SSAValue, index: SSAValue | int) -> None:
         """Store a value at word `index`."""
         self._block.add_op(llvm.StoreOp(value, self.at(pointer, index), alignment=ALIGNMENT))
+
+    def prefetch(self, pointer: SSAValue, index: SSAValue | int) -> None:
+        """Have word `index` brought to the second cache; it need not exist."""
+        read, second, data = (
+            self._constant(("i32", value), llvm.ConstantOp(IntegerAttr(value, i32), i32))
+            for value in (0, 2, 1)
+        )
+        place = self._add(llvm.GEPOp.from_mixed_indices(pointer, [index], i64))
+        arguments = [place, read, second, data]
+        self._block.add_op(llvm.CallIntrinsicOp("llvm.prefetch.p0", arguments, []))
 
     def pointer_argument(self, word: int) -> SSAValue:
         """Return argument word `word` as a pointer."""
@@ -168,10 +186,55 @@ class KernelBuilder:
         kind = VectorType(a.type.element_type, [len(lanes)])
         return self._add(llvm.ShuffleVectorOp(a, b, mask, kind))
 
+    def lanes(self, values: Sequence[int]) -> SSAValue:
+        """Return a vector of one integer constant a lane."""
+        attribute = DenseIntOrFPElementsAttr.from_list(self.integers, list(values))
+        return self._constant(("lanes", tuple(values)), llvm.ConstantOp(attribute, self.integers))
+
+    def sign_mask(self, a: SSAValue) -> SSAValue:
+        """Return -1 where integers are negative, and 0 elsewhere."""
+        return self._add(llvm.AShrOp(a, self.integer_vector(63)))
+
+    def collect(self, scalars: Sequence[SSAValue]) -> SSAValue:
+        """Return the vector whose lanes are these scalars."""
+        kind = VectorType(scalars[0].type, [len(scalars)])
+        vector = self._constant(("undef", kind), llvm.UndefOp(kind))
+        for lane, scalar in enumerate(scalars):
+            constant = llvm.ConstantOp(IntegerAttr(lane, i32), i32)
+            position = self._constant(("i32", lane), constant)
+            vector = self._add(llvm.InsertElementOp(vector, scalar, position))
+        return vector
+
+    def permute(self, a: SSAValue, lanes: SSAValue) -> SSAValue:
+        """Return the lanes of 8 integers that the low 3 bits of other integers name (AVX-512)."""
+        name = "llvm.x86.avx512.permvar.di.512"
+        return self._add(llvm.CallIntrinsicOp(name, [a, lanes], [a.type]))
+
     def add_to_negative(self, a: SSAValue, addend: SSAValue) -> SSAValue:
         """Return integers a, plus the addend where they are negative."""
-        sign = self._add(llvm.AShrOp(a, self.integer_vector(63)))
-        return self.add(a, self._add(llvm.AndOp(sign, addend)))
+        return self.add(a, self.and_bits(self.sign_mask(a), addend))
+
+    def unsigned_at_least(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Return -1 where a >= b, read as unsigned integers, and 0 elsewhere."""
+        uge = llvm.ICmpPredicateFlag.UGE.to_int()
+        found = self._add(llvm.ICmpOp(a, b, IntegerAttr(uge, i64)))
+        return self._add(llvm.SExtOp(found, self.integers))
+
+    def shift_left(self, a: SSAValue, bits: SSAValue) -> SSAValue:
+        """Return vectors of integers a, shifted to the left."""
+        return self._add(llvm.ShlOp(a, bits))
+
+    def shift_right(self, a: SSAValue, bits: SSAValue) -> SSAValue:
+        """Return vectors of unsigned integers a, shifted to the right."""
+        return self._add(llvm.LShrOp(a, bits))
+
+    def and_bits(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Return the bitwise and of vectors of integers."""
+        return self._add(llvm.AndOp(a, b))
+
+    def exclusive_or_bits(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Return the bitwise exclusive or of vectors of integers."""
+        return self._add(llvm.XOrOp(a, b))
 
     def or_bits(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Return the bitwise or of vectors of integers."""

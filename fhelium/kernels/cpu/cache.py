@@ -3,15 +3,29 @@
 One file an entry, written under another name and then renamed, so that several processes may share
 the folder. A file begins with the SHA-256 of the rest: what is damaged is ignored. Machine code is
 only taken from files of this user.
+
+The folder is bounded. A file's time of modification is that of its last use, and a process that
+adds a file to a full folder removes those that were used least recently. Another process that
+wanted one of them compiles again.
 """
 
 import hashlib
 import os
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
 DIGEST_BYTES = 32
+
+FOLDER_BYTES = 64 << 20
+"""How large the folder may grow; an entry is some ten kilobytes."""
+
+WRITING = ".writing-"
+"""How the names of files begin that are not complete."""
+
+ABANDONED_SECONDS = 3600.0
+"""A file that is being written for longer was left behind by a process that was ended."""
 
 
 def cache_folder() -> Path:
@@ -28,6 +42,8 @@ def load(key: str) -> bytes | None:
             if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
                 return None
             content = file.read()
+            with suppress(OSError):
+                os.utime(cache_folder() / key)
     except (OSError, RuntimeError):
         return None
     digest, code = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
@@ -39,7 +55,7 @@ def store(key: str, code: bytes) -> None:
     with suppress(OSError, RuntimeError):
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".writing-")
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=WRITING)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(code).digest() + code)
@@ -47,3 +63,29 @@ def store(key: str, code: bytes) -> None:
         except BaseException:
             os.unlink(temporary)
             raise
+        _trim(folder, folder / key)
+
+
+def _trim(folder: Path, stored: Path) -> None:
+    """Remove entries, the least recently used first, until the folder is within its bound.
+
+    The one that was just stored stays, and so do files that are being written.
+    """
+    now = time.time()
+    entries: list[tuple[float, int, Path]] = []
+    for path in folder.iterdir():
+        # Another process may have removed it meanwhile.
+        with suppress(OSError):
+            status = path.stat()
+            if path.name.startswith(WRITING):
+                if now - status.st_mtime > ABANDONED_SECONDS:
+                    path.unlink()
+            elif path.suffix == ".o":
+                entries.append((status.st_mtime, status.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= FOLDER_BYTES:
+            return
+        if path != stored:
+            path.unlink(missing_ok=True)
+            total -= size

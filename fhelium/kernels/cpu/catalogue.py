@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fhelium.kernels.cpu import elementwise
+from fhelium.kernels.cpu import elementwise, key_switching, reduction
 from fhelium.kernels.cpu.conversion import build_mod_up
+from fhelium.kernels.cpu.fft import build_embedding
 from fhelium.kernels.cpu.gather import build_gather
+from fhelium.kernels.cpu.mixed_radix import build_centred_values
 from fhelium.kernels.cpu.products import build_weighted_sum
+from fhelium.kernels.cpu.sampling import build_gaussian
 from fhelium.kernels.cpu.transforms import build_intt, build_ntt
 
 BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
@@ -25,6 +28,17 @@ BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
     "mod_up": build_mod_up,
     "mod_down": elementwise.build_mod_down,
     "gather": build_gather,
+    "split": key_switching.build_split,
+    "overflow": key_switching.build_overflow,
+    "key_switch": key_switching.build_key_switch,
+    "divide": key_switching.build_divide,
+    "multiply_add": elementwise.build_multiply_add,
+    "from_integers": reduction.build_from_integers,
+    "from_doubles": reduction.build_from_doubles,
+    "from_words": reduction.build_from_words,
+    "embedding": build_embedding,
+    "centred_values": build_centred_values,
+    "gaussian": build_gaussian,
 }
 """Functions of the parameters of a `KernelSpec` and then the vector width."""
 

@@ -1,9 +1,10 @@
 """Kernels that go over residue polynomials word by word.
 
 Sums and differences stay in 64-bit integers; products are those of `residues`. Bytes moved, for
-each word of the result: negate, scale and add_constant 16; add, subtract and mod_down 24; multiply
-8 (a + b + a + b - 1) / (a + b - 1) for a and b components, and square 8 (3 a - 1) / (2 a - 1), as
-every input is read once. All of them are bound by memory as soon as a polynomial leaves the caches.
+each word of the result: negate, scale and add_constant 16; add, subtract and mod_down 24;
+multiply_add 32; multiply 8 (a + b + a + b - 1) / (a + b - 1) for a and b components, and square
+8 (3 a - 1) / (2 a - 1), as every input is read once. All of them are bound by memory as soon as a
+polynomial leaves the caches.
 """
 
 from collections.abc import Callable, Sequence
@@ -131,6 +132,18 @@ def build_mod_down(width: int) -> ModuleOp:
         return m.canonical(m.multiply(difference, constants[0]))
 
     return build_planes("mod_down", 2, 1, body, width)
+
+
+def build_multiply_add(width: int) -> ModuleOp:
+    """Return x + y z. The product is below 7/8 q, and the sum below 15/8 q."""
+
+    def body(
+        b: KernelBuilder, m: Modulus, inputs: Sequence[SSAValue], _: Sequence[SSAValue]
+    ) -> SSAValue:
+        x, y, z = (Residue(to_doubles(b, words), Fraction(1)) for words in inputs)
+        return m.canonical(m.add(x, m.multiply(y, z.value)))
+
+    return build_planes("multiply_add", 3, 0, body, width)
 
 
 def build_multiply(first: int, second: int, width: int) -> ModuleOp:

@@ -1,6 +1,7 @@
 """Machine code in this process: loaded once, when a kernel is first asked for."""
 
 import ctypes
+import os
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,11 @@ class CompiledKernel:
 
 
 _lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A fork waits for what is being compiled: LLVM would never finish it in the child.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 _compiled: dict[tuple[KernelSpec, Host], CompiledKernel] = {}
 
 

@@ -1,7 +1,8 @@
 """The functions of the reference kernels, with the same arguments and the same bits, compiled.
 
 Tensors that are not on the CPU, and hosts without fused multiply-add, get the reference itself.
-Inputs with irregular strides are copied first.
+Inputs with irregular strides are copied first. With `in_place` the result may overwrite the first
+tensor: it does where it has the same shape and that one is contiguous.
 """
 
 from collections.abc import Sequence
@@ -14,8 +15,8 @@ from fhelium.kernels import basis, pointwise
 from fhelium.kernels import key_product as reference_key_product
 from fhelium.kernels import ntt as reference_ntt
 from fhelium.kernels.cpu import tables
+from fhelium.kernels.cpu.buffers import POOL
 from fhelium.kernels.cpu.catalogue import KernelSpec
-from fhelium.kernels.cpu.gather import UNROLLED
 from fhelium.kernels.cpu.host import Host, host
 from fhelium.kernels.cpu.launch import Entries, Rows, launch
 from fhelium.kernels.cpu.loader import CompiledKernel, compiled
@@ -30,57 +31,57 @@ BLOCK_WORDS = 1 << 9
 """Words that one item of a base conversion converts."""
 
 
-def ntt(ring: Ring, limbs: Limbs, x: Tensor) -> Tensor:
+def ntt(ring: Ring, limbs: Limbs, x: Tensor, *, in_place: bool = False) -> Tensor:
     """Transform coefficient form to evaluation form; see `fhelium.kernels.ntt.ntt`."""
     machine = _host(x)
     if machine is None:
         return reference_ntt.ntt(ring, limbs, x)
-    return _transform(machine, ring, limbs, x, inverse=False)
+    return _transform(machine, ring, limbs, x, inverse=False, in_place=in_place)
 
 
-def intt(ring: Ring, limbs: Limbs, x: Tensor) -> Tensor:
+def intt(ring: Ring, limbs: Limbs, x: Tensor, *, in_place: bool = False) -> Tensor:
     """Transform evaluation form to coefficient form; see `fhelium.kernels.ntt.intt`."""
     machine = _host(x)
     if machine is None:
         return reference_ntt.intt(ring, limbs, x)
-    return _transform(machine, ring, limbs, x, inverse=True)
+    return _transform(machine, ring, limbs, x, inverse=True, in_place=in_place)
 
 
-def add(ring: Ring, limbs: Limbs, x: Tensor, y: Tensor) -> Tensor:
+def add(ring: Ring, limbs: Limbs, x: Tensor, y: Tensor, *, in_place: bool = False) -> Tensor:
     """Return x + y; see `fhelium.kernels.pointwise.add`."""
     machine = _host(x, y)
     if machine is None:
         return pointwise.add(ring, limbs, x, y)
-    return _sum(machine, "add", ring, limbs, x, y)
+    return _sum(machine, "add", ring, limbs, x, y, in_place=in_place)
 
 
-def subtract(ring: Ring, limbs: Limbs, x: Tensor, y: Tensor) -> Tensor:
+def subtract(ring: Ring, limbs: Limbs, x: Tensor, y: Tensor, *, in_place: bool = False) -> Tensor:
     """Return x - y; see `fhelium.kernels.pointwise.subtract`."""
     machine = _host(x, y)
     if machine is None:
         return pointwise.subtract(ring, limbs, x, y)
-    return _sum(machine, "subtract", ring, limbs, x, y)
+    return _sum(machine, "subtract", ring, limbs, x, y, in_place=in_place)
 
 
-def negate(ring: Ring, limbs: Limbs, x: Tensor) -> Tensor:
+def negate(ring: Ring, limbs: Limbs, x: Tensor, *, in_place: bool = False) -> Tensor:
     """Return -x; see `fhelium.kernels.pointwise.negate`."""
     machine = _host(x)
     if machine is None:
         return pointwise.negate(ring, limbs, x)
     ring.check(limbs, x)
-    result = _empty_like(x)
+    result = _result(x, x.shape, in_place=in_place)
     _planes(machine, "negate", tables.moduli(ring, limbs), [x], result)
     return result
 
 
-def multiply(ring: Ring, limbs: Limbs, x: Tensor, y: Tensor) -> Tensor:
+def multiply(ring: Ring, limbs: Limbs, x: Tensor, y: Tensor, *, in_place: bool = False) -> Tensor:
     """Return x y in evaluation form; see `fhelium.kernels.pointwise.multiply`."""
     machine = _host(x, y)
     if machine is None:
         return pointwise.multiply(ring, limbs, x, y)
     ring.check(limbs, x, "x")
     ring.check(limbs, y, "y")
-    return _product(machine, "multiply", ring, limbs, [x, y])
+    return _product(machine, "multiply", ring, limbs, [x, y], in_place=in_place)
 
 
 def square(ring: Ring, limbs: Limbs, x: Tensor) -> Tensor:
@@ -92,26 +93,31 @@ def square(ring: Ring, limbs: Limbs, x: Tensor) -> Tensor:
     return _product(machine, "square", ring, limbs, [x])
 
 
-def add_constant(ring: Ring, limbs: Limbs, x: Tensor, constant: int, form: str) -> Tensor:
+def add_constant(
+    ring: Ring, limbs: Limbs, x: Tensor, constant: int, form: str, *, in_place: bool = False
+) -> Tensor:
     """Return x plus an integer; see `fhelium.kernels.pointwise.add_constant`."""
     machine = _host(x)
     if machine is None or form != "evaluation":
         return pointwise.add_constant(ring, limbs, x, constant, form)
     ring.check(limbs, x)
-    result = _empty_like(x)
+    result = _result(x, x.shape, in_place=in_place)
     table = tables.with_constants(ring, limbs, ring.residues(limbs, constant, x.device))
     _planes(machine, "add_constant", table, [x[..., :1, :, :]], result[..., :1, :, :])
-    result[..., 1:, :, :] = x[..., 1:, :, :]
+    if result is not x:
+        result[..., 1:, :, :] = x[..., 1:, :, :]
     return result
 
 
-def multiply_constant(ring: Ring, limbs: Limbs, x: Tensor, constant: int) -> Tensor:
+def multiply_constant(
+    ring: Ring, limbs: Limbs, x: Tensor, constant: int, *, in_place: bool = False
+) -> Tensor:
     """Return x times an integer; see `fhelium.kernels.pointwise.multiply_constant`."""
     machine = _host(x)
     if machine is None:
         return pointwise.multiply_constant(ring, limbs, x, constant)
     ring.check(limbs, x)
-    result = _empty_like(x)
+    result = _result(x, x.shape, in_place=in_place)
     table = tables.with_constants(ring, limbs, ring.residues(limbs, constant, x.device))
     _planes(machine, "scale", table, [x], result)
     return result
@@ -159,7 +165,7 @@ def mod_up(ring: Ring, source_limbs: Limbs, target_limbs: Limbs, x: Tensor) -> T
         return basis.mod_up(ring, source_limbs, target_limbs, x)
     ring.check(source_limbs, x)
     degree = ring.ring_degree
-    result = torch.empty((*x.shape[:-2], len(target_limbs), degree), dtype=torch.int64)
+    result = POOL.empty(*x.shape[:-2], len(target_limbs), degree)
     kept = [limb for limb in target_limbs if limb in source_limbs]
     for limb in kept:
         result[..., target_limbs.index(limb), :] = x[..., source_limbs.index(limb), :]
@@ -186,7 +192,7 @@ def mod_down(ring: Ring, limbs: Limbs, target_limbs: Limbs, x: Tensor, remainder
     ring.check(limbs, x, "x")
     ring.check(target_limbs, remainder, "remainder")
     kept = basis.project(x, limbs, target_limbs)
-    result = torch.empty(torch.broadcast_shapes(kept.shape, remainder.shape), dtype=torch.int64)
+    result = POOL.empty(*torch.broadcast_shapes(kept.shape, remainder.shape))
     table = tables.mod_down(ring, limbs, target_limbs)
     _planes(machine, "mod_down", table, [kept, remainder], result)
     return result
@@ -199,7 +205,7 @@ def scale_up(ring: Ring, source_limbs: Limbs, target_limbs: Limbs, x: Tensor) ->
         return basis.scale_up(ring, source_limbs, target_limbs, x)
     ring.check(source_limbs, x)
     count = len(source_limbs)
-    result = torch.empty((*x.shape[:-2], len(target_limbs), x.shape[-1]), dtype=torch.int64)
+    result = POOL.empty(*x.shape[:-2], len(target_limbs), x.shape[-1])
     table = tables.scale_up(ring, source_limbs, target_limbs)
     _planes(machine, "scale", table, [x], result[..., :count, :])
     result[..., count:, :] = 0
@@ -213,9 +219,9 @@ def automorphism(ring: Ring, limbs: Limbs, x: Tensor, galois_element: int, form:
         return reference_automorphism.automorphism(ring, limbs, x, galois_element, form)
     ring.check(limbs, x)
     permutation = tables.permutation(ring, galois_element)
-    result = _empty_like(x)
-    unrolled = min(UNROLLED, ring.ring_degree)
-    kernel = compiled(KernelSpec("gather", (), unrolled), machine)
+    result = POOL.empty(*x.shape)
+    width = min(machine.width, ring.ring_degree)
+    kernel = compiled(KernelSpec("gather", (), width), machine)
     source, target = Rows.of(x), Rows.of(result)
     words = (
         *(ring.ring_degree, permutation.data_ptr(), source.polynomials),
@@ -230,17 +236,22 @@ def _host(*tensors: Tensor) -> Host | None:
     return host() if all(tensor.is_cpu for tensor in tensors) else None
 
 
-def _empty_like(x: Tensor) -> Tensor:
-    return torch.empty(x.shape, dtype=torch.int64)
+def _result(x: Tensor, shape: Sequence[int], *, in_place: bool) -> Tensor:
+    """Return where a result goes: to x if it may and its words are in place, else to new words."""
+    if in_place and tuple(x.shape) == tuple(shape) and x.is_contiguous():
+        return x
+    return POOL.empty(*shape)
 
 
-def _transform(machine: Host, ring: Ring, limbs: Limbs, x: Tensor, *, inverse: bool) -> Tensor:
+def _transform(
+    machine: Host, ring: Ring, limbs: Limbs, x: Tensor, *, inverse: bool, in_place: bool
+) -> Tensor:
     ring.check(limbs, x)
     kernel, table, row = ring.cached(
         ("cpu-plan", limbs, inverse, machine.width),
         lambda: _transform_plan(machine, ring, limbs, inverse),
     )
-    result = _empty_like(x)
+    result = _result(x, x.shape, in_place=in_place)
     source, target = Rows.of(x), Rows.of(result)
     words = (
         *(table.data_ptr(), row.data_ptr(), source.polynomials),
@@ -279,21 +290,23 @@ def _planes(
         result.copy_(target.tensor)
 
 
-def _sum(machine: Host, name: str, ring: Ring, limbs: Limbs, x: Tensor, y: Tensor) -> Tensor:
+def _sum(
+    machine: Host, name: str, ring: Ring, limbs: Limbs, x: Tensor, y: Tensor, *, in_place: bool
+) -> Tensor:
     """Return x plus or minus y, where components that one side lacks count as zero."""
     ring.check(limbs, x, "x")
     ring.check(limbs, y, "y")
     table = tables.moduli(ring, limbs)
     if x.shape == y.shape:
-        result = _empty_like(x)
+        result = _result(x, x.shape, in_place=in_place)
         _planes(machine, name, table, [x, y], result)
         return result
     batch = torch.broadcast_shapes(x.shape[:-3], y.shape[:-3])
     common, most = sorted((x.shape[-3], y.shape[-3]))
-    result = torch.empty((*batch, most, *x.shape[-2:]), dtype=torch.int64)
+    result = _result(x, (*batch, most, *x.shape[-2:]), in_place=in_place)
     shared = [side[..., :common, :, :] for side in (x, y)]
     _planes(machine, name, table, shared, result[..., :common, :, :])
-    if most > common:
+    if most > common and not (result is x and x.shape[-3] > common):
         rest = (x if x.shape[-3] > common else y)[..., common:, :, :]
         if name == "subtract" and y.shape[-3] > common:
             _planes(machine, "negate", table, [rest], result[..., common:, :, :])
@@ -303,13 +316,20 @@ def _sum(machine: Host, name: str, ring: Ring, limbs: Limbs, x: Tensor, y: Tenso
 
 
 def _product(
-    machine: Host, name: str, ring: Ring, limbs: Limbs, inputs: Sequence[Tensor]
+    machine: Host,
+    name: str,
+    ring: Ring,
+    limbs: Limbs,
+    inputs: Sequence[Tensor],
+    *,
+    in_place: bool = False,
 ) -> Tensor:
     """Run a product kernel on inputs whose batches broadcast."""
     batch = torch.broadcast_shapes(*(x.shape[:-3] for x in inputs))
     sizes = tuple(x.shape[-3] for x in inputs)
     components = 2 * sizes[0] - 1 if name == "square" else sum(sizes) - 1
-    result = torch.empty((*batch, components, *inputs[0].shape[-2:]), dtype=torch.int64)
+    shape = (*batch, components, *inputs[0].shape[-2:])
+    result = _result(inputs[0], shape, in_place=in_place)
     if not result.numel():
         return result
     kernel = compiled(KernelSpec(name, sizes, min(machine.width, ring.ring_degree)), machine)
@@ -333,7 +353,7 @@ def _sum_of_products(
     """Run the weighted sum; limb j of a weight belongs to limb `row[j]` of its term."""
     batch = torch.broadcast_shapes(*(x.shape[:-3] for x in (*terms, *weights)))
     components, degree = terms[0].shape[-3], ring.ring_degree
-    result = torch.empty((*batch, components, len(limbs), degree), dtype=torch.int64)
+    result = POOL.empty(*batch, components, len(limbs), degree)
     if not result.numel():
         return result
     width = min(machine.width, degree)

@@ -82,6 +82,79 @@ def conversion(
     return ring.cached(("cpu-conversion", source_limbs, target_limbs), build)
 
 
+Digits = tuple[tuple[int, ...], ...]
+
+
+def split(ring: Ring, digits: Digits) -> tuple[Tensor, Tensor]:
+    """Return for each limb of the digits the constants of `build_split`, float64 `[limbs, 4]`, and
+    for each digit fl(1/d) of its limbs, float64 `[digits, limbs of the largest]`.
+    """
+
+    def build() -> tuple[Tensor, Tensor]:
+        degree, rows = ring.ring_degree, list[list[float]]()
+        for digit in digits:
+            product = prod(ring.primes[limb] for limb in digit)
+            for limb in digit:
+                d = ring.primes[limb]
+                scale = pow(product // d * degree, -1, d)
+                # The last level of the inverse has one block, whose factor is psi^(-N/2).
+                root = pow(primitive_root(d, degree), -(degree // 2), d)
+                twisted = scale * root % d
+                rows.append([scale, scale / d, twisted, twisted / d])
+        inverses = torch.zeros(len(digits), max(map(len, digits)), dtype=torch.float64)
+        for row, digit in zip(inverses, digits, strict=True):
+            row[: len(digit)] = moduli(ring, digit)[:, 1]
+        return torch.tensor(rows, dtype=torch.float64), inverses
+
+    return ring.cached(("cpu-split", digits), build)
+
+
+def key_switch(ring: Ring, digits: Digits, special: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """Return what `build_key_switch` reads for the limbs of the digits and then `special`.
+
+    The row of each target; D and the D/d_i of each digit modulo each, float64
+    `[targets, digits, 1 + limbs of the largest]`; whether a digit is converted to a target, int64
+    `[targets, digits]`; the product of `special` modulo each target.
+    """
+
+    def build() -> tuple[Tensor, ...]:
+        targets = (*(limb for digit in digits for limb in digit), *special)
+        sources = max(map(len, digits))
+        factors = torch.zeros(len(targets), len(digits), 1 + sources, dtype=torch.float64)
+        for number, digit in enumerate(digits):
+            values = _cofactors(ring, digit)
+            for i, value in enumerate(values):
+                factors[:, number, i] = ring.residues(targets, value, CPU).flatten().double()
+        converts = [[int(limb not in digit) for digit in digits] for limb in targets]
+        product = prod(ring.primes[limb] for limb in special)
+        return (
+            rows(ring, targets),
+            factors,
+            torch.tensor(converts, dtype=torch.int64),
+            ring.residues(targets, product, CPU).flatten().double(),
+        )
+
+    return ring.cached(("cpu-key-switch", digits, special), build)
+
+
+def divide(ring: Ring, dropped: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    """Return D, the D/d_i and D^-1 modulo each kept limb; D is the product of the dropped d_i."""
+
+    def build() -> Tensor:
+        values = _cofactors(ring, dropped)
+        inverses = [pow(values[0], -1, ring.primes[limb]) for limb in kept]
+        columns = [ring.residues(kept, value, CPU) for value in values]
+        return torch.cat([*columns, ring.constants(inverses, CPU)], dim=1).double()
+
+    return ring.cached(("cpu-divide", dropped, kept), build)
+
+
+def _cofactors(ring: Ring, limbs: tuple[int, ...]) -> list[int]:
+    """Return D, and D/d for each limb."""
+    product = prod(ring.primes[limb] for limb in limbs)
+    return [product, *(product // ring.primes[limb] for limb in limbs)]
+
+
 def permutation(ring: Ring, galois_element: int) -> Tensor:
     """Return where each word of the evaluation form of x(X^g) comes from, int64 `[N]`."""
 

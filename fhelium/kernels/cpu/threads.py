@@ -2,9 +2,10 @@
 
 Torch's CPU operators run on the pool of the OpenMP library that comes with it. Kernels run on the
 same pool: other threads would compete with its workers, which spin for a while after each operator.
-So the number of threads is that of `torch.set_num_threads`, `OMP_NUM_THREADS` and the affinity of
-the process, and no thread is this package's to end. Where no such library is loaded, and in a
-process that was forked (a pool does not survive that), the calling thread does all the work.
+So the number of threads is that of `torch.set_num_threads` and `OMP_NUM_THREADS`, but at most that
+of the CPUs that the process may run on, and no thread is this package's to end. Where no such
+library is loaded, and in a process that was forked (a pool does not survive that), the calling
+thread does all the work.
 """
 
 import ctypes
@@ -55,7 +56,14 @@ def thread_count(items: int, words: int) -> int:
     most = min(items, words // WORDS_A_THREAD)
     if most < 2 or _forked or _openmp() is None:
         return 1
-    return min(torch.get_num_threads(), most)
+    return min(torch.get_num_threads(), available_cpus(), most)
+
+
+def available_cpus() -> int:
+    """Return how many CPUs this process may run on now; torch only looks as it starts."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run_shared(share: int, words: int, threads: int) -> None:

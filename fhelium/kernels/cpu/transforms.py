@@ -20,7 +20,8 @@ Bytes moved for one polynomial modulo one prime, beyond caches: 8 N read, 8 N wr
 tables (about 7.5 N with vectors of 8, shared by the components of a limb).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from xdsl.dialects.builtin import ModuleOp, VectorType, f64
@@ -36,19 +37,22 @@ Words = list[Residue]
 Pair = tuple[SSAValue, SSAValue | None]
 """A factor w, and w / q if the table has it."""
 
+SCALES = 2
+"""Where N^-1, N^-1 / q, w N^-1 and w N^-1 / q of the last inverse level are in a row."""
+
 
 def build_ntt(degree: int, width: int) -> ModuleOp:
-    """Return the forward transform; `Transform` has the arguments."""
-    return Transform(degree, width, inverse=False).build()
+    """Return the forward transform; `build_transform` has the arguments."""
+    return build_transform(degree, width, inverse=False)
 
 
 def build_intt(degree: int, width: int) -> ModuleOp:
-    """Return the inverse transform; `Transform` has the arguments."""
-    return Transform(degree, width, inverse=True).build()
+    """Return the inverse transform; `build_transform` has the arguments."""
+    return build_transform(degree, width, inverse=True)
 
 
-class Transform:
-    """Write one transform.
+def build_transform(degree: int, width: int, *, inverse: bool) -> ModuleOp:
+    """Return a kernel that transforms residues to residues; they may be the same words.
 
     Arguments: 0 the tables of all limbs of the ring, 1 the row of each limb in them (int64), 2 the
     number of polynomials, then `ROWS_WORDS` for the input and for the result. A row is q, 1/q, for
@@ -56,33 +60,62 @@ class Transform:
     says. Item i of the work is polynomial i modulo polynomials of limb i / polynomials, so that a
     table serves all polynomials of its limb.
     """
+    b = KernelBuilder("intt" if inverse else "ntt", width)
+    tables, rows = b.pointer_argument(0), b.pointer_argument(1)
+    count = b.integer_argument(2)
+    schedule = Schedule(degree, width)
+    with b.loop(b.begin, b.end) as work:
+        limb, polynomial = split_item(b, work.index, count)
+        source, target = (
+            operand_pointer(b, 3 + ROWS_WORDS * i, polynomial, limb) for i in range(2)
+        )
+        table = table_row(b, schedule, tables, b.load(rows, limb, limb.type), inverse=inverse)
+        modulus = Modulus.load(b, table, 0)
+        Transform(
+            b,
+            schedule,
+            inverse,
+            table,
+            modulus,
+            target,
+            load=lambda index: load_residue(b, source, index),
+            store=lambda word, index: b.store(modulus.canonical(word), target, index),
+        ).write()
+    return b.finish()
 
-    def __init__(self, degree: int, width: int, *, inverse: bool):
-        self.inverse = inverse
-        self.schedule = Schedule(degree, width)
-        self.b = KernelBuilder("intt" if inverse else "ntt", width)
-        self.head = head_words(inverse)
 
-    def build(self) -> ModuleOp:
-        """Write the loop over the work."""
-        b = self.b
-        tables, rows = b.pointer_argument(0), b.pointer_argument(1)
-        count = b.integer_argument(2)
-        with b.loop(b.begin, b.end) as work:
-            limb, polynomial = split_item(b, work.index, count)
-            self.source, self.target = (
-                operand_pointer(b, 3 + ROWS_WORDS * i, polynomial, limb) for i in range(2)
-            )
-            row = b.load(rows, limb, limb.type)
-            words = self.head + self.schedule.table_words
-            self.table = b.at(tables, b.multiply(row, words))
-            self.factors = b.at(self.table, self.head)
-            self.modulus = Modulus.load(b, self.table, 0)
-            self._transform()
-        return b.finish()
+def table_row(
+    b: KernelBuilder, schedule: Schedule, tables: SSAValue, row: SSAValue, *, inverse: bool
+) -> SSAValue:
+    """Return the address of one row of the tables of transforms."""
+    return b.at(tables, b.multiply(row, head_words(inverse) + schedule.table_words))
 
-    def _transform(self) -> None:
+
+@dataclass
+class Transform:
+    """Write one transform of one polynomial modulo one prime into a kernel.
+
+    What comes in is read by `load` alone, which takes the number of the first word of a vector and
+    returns words of magnitude at most q; what comes out goes to `store`, not reduced. In between,
+    words are float64 at `work`.
+    """
+
+    b: KernelBuilder
+    schedule: Schedule
+    inverse: bool
+    table: SSAValue
+    modulus: Modulus
+    work: SSAValue
+    load: Callable[[SSAValue], Residue]
+    store: Callable[[Residue, SSAValue], None]
+    scales: SSAValue | None = None
+    """Constants of the last inverse level in place of those of the table, to multiply by more."""
+    factors: SSAValue = field(init=False)
+    """The tables of the levels."""
+
+    def write(self) -> None:
         """Write one transform: big blocks level by level, cached ones through all levels."""
+        self.factors = self.b.at(self.table, head_words(self.inverse))
         schedule = self.schedule
         big = [level for level in schedule.wide if level.size > CACHED_WORDS]
         small = [level for level in schedule.wide if level.size <= CACHED_WORDS]
@@ -104,16 +137,17 @@ class Transform:
                 bound = self._narrow_levels(blocks.index, block, bound)
 
     def _load(self, level: Level, index: SSAValue, bound: Fraction) -> Residue:
-        """Load a vector: residues before the first level, and later what a level left."""
+        """Load a vector: what comes in before the first level, and later what a level left."""
         if level == self._order[0]:
-            return load_residue(self.b, self.source, index)
-        return Residue(self.b.load(self.target, index, self.b.doubles), bound)
+            return self.load(index)
+        return Residue(self.b.load(self.work, index, self.b.doubles), bound)
 
     def _store(self, level: Level, word: Residue, index: SSAValue) -> None:
-        """Store a vector: canonical residues after the last level."""
-        last = level == self._order[-1]
-        value = self.modulus.canonical(word) if last else word.value
-        self.b.store(value, self.target, index)
+        """Store a vector; what the last level makes goes out."""
+        if level == self._order[-1]:
+            self.store(word, index)
+        else:
+            self.b.store(word.value, self.work, index)
 
     @property
     def _order(self) -> Sequence[Level]:
@@ -258,8 +292,9 @@ class Transform:
     def _last(self, words: Words, pairs: Sequence[tuple[int, int]]) -> Words:
         """Multiply sums by N^-1 and differences by w N^-1, and put them in order."""
         b, m = self.b, self.modulus
+        table = b.at(self.table, SCALES) if self.scales is None else self.scales
         scale, twisted = (
-            (b.load_splat(self.table, i, f64), b.load_splat(self.table, i + 1, f64)) for i in (2, 4)
+            (b.load_splat(table, i, f64), b.load_splat(table, i + 1, f64)) for i in (0, 2)
         )
         sums = [m.multiply(words[low], *scale) for low, _ in pairs]
         return [*sums, *(m.multiply(words[high], *twisted) for _, high in pairs)]

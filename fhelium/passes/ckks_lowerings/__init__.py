@@ -20,6 +20,7 @@ from fhelium.passes.ckks_lowerings.arithmetic import (
 from fhelium.passes.ckks_lowerings.key_switching import (
     LowerConjugate,
     LowerRelinearize,
+    LowerRelinearizeRescale,
     LowerRotate,
     LowerRotateMany,
 )
@@ -55,6 +56,7 @@ def lowerings(parameters: Parameters) -> list[RewritePattern]:
         LowerToEvaluation,
         LowerConjugate,
         LowerRelinearize,
+        LowerRelinearizeRescale,
         LowerRotate,
         LowerRotateMany,
     ]

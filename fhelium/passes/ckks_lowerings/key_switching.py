@@ -50,6 +50,23 @@ class LowerRelinearize(Lowering):
         return emit(rns.AddOp(emit(rns.ComponentsOp(x, 0, 2)), switched))
 
 
+class LowerRelinearizeRescale(Lowering):
+    """relinearize_rescale -> key product of component 2 and the others times P, divided once"""
+
+    OPERATION: ClassVar = ckks.RelinearizeRescaleOp
+
+    def lower(self, op: Operation, operands: Sequence[SSAValue], emit: Emitter) -> SSAValue:
+        (x, key), level, parameters = operands, level_of(op.operands[0]), self.parameters
+        digits = decompose(parameters, level, emit(rns.ComponentsOp(x, 2, 3)), emit)
+        product = emit(rns.KeyProductOp(digits, key))
+        special = range(len(parameters.special))
+        raised = BasisAttr(q=parameters.q_limbs(level), p=special)
+        term = emit(rns.ScaleUpOp(emit(rns.ComponentsOp(x, 0, 2)), raised))
+        dropped = BasisAttr(q=parameters.group_limbs(level), p=special)
+        kept = level_basis(parameters, level - 1)
+        return divide(emit(rns.AddOp(term, product)), dropped, kept, emit)
+
+
 class LowerAutomorphism(Lowering, ABC):
     """rotate, conjugate -> automorphism, then a key switch of component 1"""
 

@@ -212,3 +212,17 @@ builtin.module attributes {ckks.parameters = #p} {
     func.return %y : !ct
   }
 }
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[97], [113]], special = [193], digits = 2,
+                      scale = 2^5, secret = ternary, security = none>
+!ct = !ckks.ciphertext<level = 1, scale = 2^5, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @receive() {
+    %group = fhelium.resource @group : !dist.group
+    // expected-error@+1 {{found dist.recv of ciphertexts or plaintexts, expected another collective: what the other rank sends is not known here}}
+    %x = dist.recv from 0 in %group : !ct
+    func.return
+  }
+}

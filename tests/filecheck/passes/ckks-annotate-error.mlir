@@ -56,6 +56,8 @@ builtin.module attributes {ckks.parameters = #parameters} {
     %relinearize = ckks.relinearize %mul with %relinearization : !ct3 -> !ct2
     // CHECK: %rescale = ckks.rescale {{.*}}{ckks.precision_bits = 2.550000e+01 : f64}
     %rescale = ckks.rescale %relinearize : !ct2 -> !down
+    // CHECK: %both = ckks.relinearize_rescale {{.*}}{ckks.precision_bits = 2.550000e+01 : f64}
+    %both = ckks.relinearize_rescale %mul with %relinearization : !ct3 -> !down
     // CHECK: %rescale_three = ckks.rescale {{.*}}{ckks.precision_bits = 2.370000e+01 : f64}
     %rescale_three = ckks.rescale %mul : !ct3 -> !down3
     // CHECK: %mod_switch = ckks.mod_switch {{.*}}{ckks.precision_bits = 2.610000e+01 : f64}
@@ -217,6 +219,23 @@ builtin.module attributes {ckks.parameters = #parameters} {
       %c = ckks.add %a, %b : !ct
       dist.yield %c : !ct
     }
+    // CHECK: %root = dist.reduce {{.*}} attributes {ckks.precision_bits = 2.530000e+01 : f64}
+    %root = dist.reduce %x to 0 in %group : !ct combine {
+    ^bb0(%a: !ct, %b: !ct):
+      %c = ckks.add %a, %b : !ct
+      dist.yield %c : !ct
+    }
+    // CHECK: %share = dist.reduce_scatter {{.*}} attributes {ckks.precision_bits = 2.530000e+01 : f64}
+    %share = dist.reduce_scatter %x along 0 in %group : !ct -> !ct combine {
+    ^bb0(%a: !ct, %b: !ct):
+      %c = ckks.add %a, %b : !ct
+      dist.yield %c : !ct
+    }
+    // What only moves stays as precise as it was.
+    // CHECK: %all = dist.all_gather %sum {{.*}}{ckks.precision_bits = 2.530000e+01 : f64}
+    %all = dist.all_gather %sum along 0 in %group : !ct -> !ct
+    // CHECK-NEXT: dist.send %all
+    dist.send %all to 1 in %group : !ct
     %count = dist.group_size %group
     func.return
   }

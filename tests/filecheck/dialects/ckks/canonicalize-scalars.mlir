@@ -77,6 +77,14 @@ func.func @square(%x: !x, %y: !x) -> (!z3, !z3) {
   func.return %a, %b : !z3, !z3
 }
 
+// Without state too, since a factor has two components.
+// CHECK-LABEL: @square_unassigned
+// CHECK-NEXT: ckks.square %x
+func.func @square_unassigned(%x: !ckks.ciphertext) -> !ckks.ciphertext {
+  %a = ckks.mul %x, %x : (!ckks.ciphertext, !ckks.ciphertext) -> !ckks.ciphertext
+  func.return %a : !ckks.ciphertext
+}
+
 // An op that records how it runs stays.
 // CHECK-LABEL: @assigned
 // CHECK-NEXT: ckks.mul %x, %x

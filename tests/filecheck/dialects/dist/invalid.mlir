@@ -2,7 +2,7 @@
 
 !ct = !ckks.ciphertext<level = 1, scale = 2^6, components = 2, form = evaluation>
 !poly = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
-func.func @operands(%x: i32, %ct: !ct, %poly: !poly, %p: !ckks.plaintext, %group: !dist.group, %key: !ckks.key<relinearization>, %device: !mem.device) {
+func.func @operands(%x: i32, %ct: !ct, %poly: !poly, %p: !ckks.plaintext, %group: !dist.group, %key: !ckks.key<relinearization>, %device: !mem.device, %secret: !ckks.client_key<secret>, %public: !ckks.client_key<public>) {
   // expected-error@+1 {{'dist.rank': operand 'group' at position 0 does not verify: Expected attribute !dist.group but got i32}}
   %a = "dist.rank"(%x) : (i32) -> index
   // expected-error@+1 {{'dist.group_size': result 'result' at position 0 does not verify: Expected attribute index but got i32}}
@@ -10,8 +10,14 @@ func.func @operands(%x: i32, %ct: !ct, %poly: !poly, %p: !ckks.plaintext, %group
 
   // expected-error@+1 {{'dist.broadcast': found root -1, expected a rank of the group, from 0 upwards}}
   %c = dist.broadcast %x from -1 in %group : i32
-  // expected-error@+1 {{'dist.broadcast': found a payload of the resource type !ckks.key<relinearization>, expected data: bind the resource on every rank instead of sending it}}
-  %d = dist.broadcast %key from 0 in %group : !ckks.key<relinearization>
+  // A switching key is public; the client's keys, groups and devices stay where they are.
+  %switching = dist.broadcast %key from 0 in %group : !ckks.key<relinearization>
+  // expected-error@+1 {{'dist.broadcast': found a payload of the resource type !ckks.client_key<secret>, expected data: bind the resource on every rank instead of sending it}}
+  %d = dist.broadcast %secret from 0 in %group : !ckks.client_key<secret>
+  // expected-error@+1 {{'dist.broadcast': found a payload of the resource type !ckks.client_key<public>, expected data: bind}}
+  %d2 = dist.broadcast %public from 0 in %group : !ckks.client_key<public>
+  // expected-error@+1 {{'dist.broadcast': found a payload of the resource type !dist.group, expected data: bind}}
+  %d3 = dist.broadcast %group from 0 in %group : !dist.group
   // expected-error@+1 {{attribute i32 expected from variable 'T', but got i64}}
   %e = "dist.broadcast"(%x, %group) <{root = 0 : i64}> : (i32, !dist.group) -> i64
   // expected-error@+1 {{property 'root' expected in operation 'dist.broadcast'}}

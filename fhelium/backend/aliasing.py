@@ -1,0 +1,117 @@
+"""Which values of a program may be the same tensor, and for how long they are used."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from xdsl.dialects import arith, func, scf, tensor
+from xdsl.dialects.builtin import UnrealizedConversionCastOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from fhelium.dialects import ckks, memory, rns
+from fhelium.dialects.core import recorded_in_place
+from fhelium.dialects.distributed import StartOp
+
+VIEWS = (
+    UnrealizedConversionCastOp,
+    arith.SelectOp,
+    tensor.ExtractOp,
+    ckks.ModSwitchOp,
+    memory.TransferOp,
+    rns.ComponentsOp,
+    rns.ProjectOp,
+)
+"""Ops whose result may be an operand, or a view of one."""
+
+
+class Aliases:
+    """Where the tensors of a program may come from, through views, loops, branches and calls."""
+
+    def __init__(self, functions: Sequence[func.FuncOp]):
+        self._functions = {function.sym_name.data: function for function in functions}
+        self._calls: dict[str, list[func.CallOp]] = {}
+        for function in functions:
+            for op in function.walk():
+                if isinstance(op, func.CallOp):
+                    self._calls.setdefault(op.callee.string_value(), []).append(op)
+
+    def origins(self, values: Iterable[SSAValue]) -> Mapping[SSAValue, None]:
+        """Return `values` and all that they may share a tensor with by the way they were made."""
+        found = dict.fromkeys(values)
+        stack = list(found)
+        while stack:
+            for value in self._sources(stack.pop()):
+                if value not in found:
+                    found[value] = None
+                    stack.append(value)
+        return found
+
+    def _sources(self, value: SSAValue) -> Iterator[SSAValue]:
+        if isinstance(value, BlockArgument):
+            yield from self._argument_sources(value.block, value.index)
+            return
+        assert isinstance(value, OpResult)
+        owner, position = value.op, value.index
+        match owner:
+            case scf.ForOp():
+                yield owner.iter_args[position]
+                yield terminator_of(owner.body.block).operands[position]
+            case scf.IfOp():
+                for region in (owner.true_region, owner.false_region):
+                    yield terminator_of(region.block).operands[position]
+            case func.CallOp():
+                callee = self._functions[owner.callee.string_value()]
+                yield terminator_of(callee.body.block).operands[position]
+            case _ if isinstance(owner, VIEWS):
+                yield from owner.operands
+            case _ if owner.operands and recorded_in_place(owner):
+                yield owner.operands[0]
+            case _:
+                return
+
+    def _argument_sources(self, block: Block, position: int) -> Iterator[SSAValue]:
+        match block.parent_op():
+            case scf.ForOp() as loop:
+                if position > 0:
+                    yield loop.iter_args[position - 1]
+                    yield terminator_of(block).operands[position - 1]
+            case func.FuncOp() as function:
+                for call in self._calls.get(function.sym_name.data, []):
+                    yield call.operands[position]
+            case Operation() as operation:
+                yield from operation.operands
+            case None:
+                return
+
+
+def terminator_of(block: Block) -> Operation:
+    """Return the op that ends a block of a program that was verified."""
+    last = block.last_op
+    assert last is not None
+    return last
+
+
+def used_after(operation: Operation, order: Mapping[Operation, int]) -> Operation | None:
+    """Return an op that uses the first operand of `operation` after it, or beside it, if any.
+
+    `order` numbers the ops of the program as they stand. In a loop the next iteration comes after.
+    """
+    values = operation.operands
+    if not values:
+        return None
+    value = values[0]
+    if any(other is value for other in values[1:]):
+        return operation
+    home = value.owner if isinstance(value, BlockArgument) else value.owner.parent_block()
+    around = operation
+    while (block := around.parent_block()) is not None:
+        for use in value.uses:
+            user = block.find_ancestor_op_in_block(use.operation)
+            # A started collective uses its payload until it is waited for.
+            last = user.wait if isinstance(user, StartOp) else user
+            if last is not None and last is not around and order[last] > order[around]:
+                return use.operation
+        if block is home or (parent := block.parent_op()) is None:
+            return None
+        around = parent
+        if not isinstance(around, scf.IfOp):
+            return operation
+    return None

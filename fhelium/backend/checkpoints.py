@@ -1,0 +1,146 @@
+"""Running a program in stages, and going on after the last stage that all ranks have ended.
+
+After each stage but the last, every rank writes the values that live on to a file of its own:
+`stage-NUMBER.rank-RANK-of-SIZE.safetensors`, an ordinary file of tensors `value0`, `value1`, ...,
+and a tensor `header` of JSON text: what program and inputs it belongs to, and on which devices the
+values were. When all ranks have written theirs, the files of the stage before go. Files that are
+damaged, or belong to another program, other inputs, materials or keys, count as absent.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed
+
+from fhelium.backend.spmd_guard import compare, meet
+from fhelium.backend.stages import Stage
+from fhelium.backend.values import check_residues, checked_payload
+from fhelium.scheme import files
+from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.parameters import Parameters
+
+Tensor = torch.Tensor
+
+
+@dataclass
+class Checkpoints:
+    """A folder of checkpoints, made for its owner alone where it is not there yet.
+
+    `resumed_after` is the number of stages that the last run found done.
+    """
+
+    folder: Path
+    resumed_after: int = field(default=0, init=False)
+
+    def run(
+        self,
+        stages: Sequence[tuple[Stage, Callable[..., Any]]],
+        inputs: Sequence[object],
+        identity: str,
+        parameters: Parameters | None,
+    ) -> object:
+        """Run the stages that are not done on all ranks, and return what the last one returns.
+
+        Each function takes what its stage takes, and returns a tuple of what it hands on.
+        `identity` stands for everything that the values depend on. Raises `OSError` where a file
+        cannot be written, and `LostRankError`.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = {
+            number: values
+            for number, (stage, _) in enumerate(stages)
+            if number and (values := self.read(number, stage, identity, parameters)) is not None
+        }
+        done = max(_on_all_ranks(set(found), len(stages)), default=0)
+        self.resumed_after = done
+        self.keep(done)
+        values: Any = found[done] if done else inputs
+        for number, (_, function) in enumerate(stages[done:], start=done + 1):
+            values = function(*values)
+            if number < len(stages):
+                self.write(number, values, identity)
+                meet(f"checkpoint {number}")
+                self.keep(number)
+        return values
+
+    def path(self, number: int) -> Path:
+        """Return the file of this rank after so many stages."""
+        rank, size = _place()
+        return self.folder / f"stage-{number}.rank-{rank}-of-{size}.safetensors"
+
+    def keep(self, number: int) -> None:
+        """Remove the files of this rank but for one, and what it left half-written when it died."""
+        rank, size = _place()
+        for path in self.folder.glob(f"*stage-*.rank-{rank}-of-{size}.safetensors*"):
+            if path != self.path(number):
+                path.unlink(missing_ok=True)
+
+    def write(self, number: int, values: Sequence[object], identity: str) -> None:
+        """Write what lives on after a stage; the file is whole or not there."""
+        tensors = [torch.as_tensor(value) for value in values]
+        header = {"identity": identity, "devices": [str(each.device) for each in tensors]}
+        text = torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)
+        named = {f"value{position}": each for position, each in enumerate(tensors)}
+        files.save(self.path(number), {"header": text, **named})
+
+    def read(
+        self, number: int, stage: Stage, identity: str, parameters: Parameters | None
+    ) -> tuple[object, ...] | None:
+        """Return what `stage` takes, as it was written after so many stages, or None."""
+        with suppress(OSError, LookupError, ValueError, TypeError, RuntimeError):
+            stored = files.load(self.path(number), parameters)
+            header = _header(stored.pop("header"))
+            devices: list[object] = header["devices"]
+            names = [f"value{position}" for position in range(len(stage.arguments))]
+            if header["identity"] != identity or not len(devices) == len(names) == len(stored):
+                return None
+            values: list[object] = []
+            for name, device, argument in zip(names, devices, stage.arguments, strict=True):
+                value = checked_payload(stored[name], argument.type, parameters, name)
+                check_residues(value, argument.type, parameters, name)
+                values.append(value.to(str(device)) if isinstance(value, Tensor) else value)
+            return tuple(values)
+        return None
+
+
+def identity_of(program: Mapping[str, str], values: Sequence[object]) -> str:
+    """Return a digest of a program and of all values that a run of it depends on."""
+    digest = hashlib.sha256(json.dumps(program).encode())
+    for value in values:
+        data = value.data if isinstance(value, SwitchingKey) else value
+        if isinstance(data, Tensor):
+            content = data.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            digest.update(f"{data.dtype} {tuple(data.shape)} ".encode())
+            digest.update(content.numpy().data)
+        elif isinstance(data, int | float):
+            digest.update(f"{data!r} ".encode())
+    return digest.hexdigest()
+
+
+def _header(value: object) -> dict[str, Any]:
+    """Return the JSON object of a tensor of text. Raises `ValueError` for anything else."""
+    if not isinstance(value, Tensor) or value.dtype != torch.uint8:
+        raise ValueError("the header is no text")
+    header = json.loads(bytes(value.tolist()))
+    if not isinstance(header, dict):
+        raise ValueError("the header is no object")
+    return header
+
+
+def _place() -> tuple[int, int]:
+    if not torch.distributed.is_initialized():
+        return 0, 1
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
+
+
+def _on_all_ranks(found: set[int], stages: int) -> set[int]:
+    """Return the numbers that all ranks have found."""
+    flags = [number in found for number in range(stages)]
+    rows = compare("the search for checkpoints", flags)
+    return {number for number in range(stages) if all(row[number] for row in rows)}

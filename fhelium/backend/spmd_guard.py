@@ -1,0 +1,269 @@
+"""What keeps ranks together while a program runs: they compare it first, and fail together.
+
+Before the first collective of a run, the ranks of each group compare what they run. When a
+collective fails because another rank is gone or elsewhere, the error names the op, the group and,
+where it can be known, the rank.
+"""
+
+import hashlib
+import json
+import traceback
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+import torch.distributed
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute
+
+from fhelium.backend.process_group import ProcessGroupExecutionResource
+from fhelium.backend.rank_watch import RankWatch
+from fhelium.backend.resources import BoundResource
+from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
+from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.distributed import CollectiveOp
+from fhelium.dialects.rns.types import PolyType
+from fhelium.frontends.program import Program
+from fhelium.passes.rank_dependence import group_key
+
+TORCH_FOLDER = str(Path(torch.__file__).parent)
+
+
+class LostRankError(RuntimeError):
+    """A collective that another rank did not take part in, within the deadline."""
+
+
+class RankMismatchError(RuntimeError):
+    """Ranks that are about to run different programs."""
+
+
+Group = tuple[str, ProcessGroupExecutionResource]
+
+
+@dataclass(frozen=True)
+class SpmdGuard:
+    """The guard of one linked program, on each rank.
+
+    `identity` says what the ranks must have in common: a digest a part, by its name. The program is
+    the lowered one, so another pipeline or another version of a pass is another program.
+    """
+
+    groups: tuple[Group, ...]
+    identity: Mapping[str, str]
+    watch: RankWatch = field(repr=False)
+
+    @staticmethod
+    def of(
+        resources: Sequence[BoundResource], identity: Callable[[], Mapping[str, str]]
+    ) -> "SpmdGuard | None":
+        """Return the guard of a program on these resources: None when it runs on one rank."""
+        sizes = group_sizes(resources)
+        groups: dict[torch.distributed.ProcessGroup, Group] = {}
+        for resource in resources:
+            if sizes.get(resource.symbol, 1) > 1:
+                group = resource.value
+                assert isinstance(group, ProcessGroupExecutionResource)
+                groups.setdefault(group.process_group, (resource.symbol, group))
+        if not groups:
+            return None
+        return SpmdGuard(tuple(groups.values()), identity(), RankWatch.of_default_group())
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Watch over one run: what it raises is known to the other ranks."""
+        self.watch.begin()
+        try:
+            yield
+        except BaseException as error:
+            self.watch.report("raised", describe(error))
+            raise
+        finally:
+            self.watch.end()
+
+    def agree(self, inputs: Mapping[str, str]) -> None:
+        """Compare programs and inputs, by name, with the other ranks.
+
+        Raises `RankMismatchError` on every rank when one differs, and `LostRankError`.
+        """
+        parts = {**self.identity, **inputs}
+        digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+        for name, group in self.groups:
+            row = torch.frombuffer(bytearray(digest), dtype=torch.uint8).to(group.device)
+            rows = [torch.empty_like(row) for _ in range(group.size)]
+            with self.collective("the comparison of programs", name, group):
+                torch.distributed.all_gather(rows, row, group=group.group)
+                found = [bytes(each.tolist()) for each in rows]
+                if any(each != digest for each in found):
+                    raise RankMismatchError(self.difference(name, group, found, parts))
+
+    def difference(
+        self,
+        name: str,
+        group: ProcessGroupExecutionResource,
+        digests: Sequence[bytes],
+        parts: Mapping[str, str],
+    ) -> str:
+        """Return how ranks differ from most of the others, the same text on every rank."""
+        common, _ = Counter(digests).most_common(1)[0]
+        usual = digests.index(common)
+        folder = f"identity/{self.watch.position.run}/{name}"
+        self.watch.publish(f"{folder}/{self.watch.rank}", json.dumps(parts))
+
+        def parts_of(rank: int) -> dict[str, str]:
+            key = f"{folder}/{group.global_rank(rank)}"
+            return json.loads(self.watch.wait_for(key, group.deadline))
+
+        expected = parts_of(usual)
+        told = [
+            f"rank {rank} differs from rank {usual} in {_differing(expected, parts_of(rank))}"
+            for rank, digest in enumerate(digests)
+            if digest != common
+        ]
+        return (
+            f"the ranks of @{name} do not run the same: {'; '.join(told)}: start all ranks with "
+            "one program, one pipeline and one version of FHElium"
+        )
+
+    def watched(
+        self, operation: CollectiveOp, call: Callable[..., object]
+    ) -> Callable[..., object]:
+        """Return the call of a collective that says which rank it failed for."""
+        what, key = operation.name, group_key(operation.group)
+        name = key if isinstance(key, str) else None
+        group = dict(self.groups).get(name or "")
+        enter = self.watch.enter
+
+        def watched(*arguments: object) -> object:
+            enter(what)
+            try:
+                return call(*arguments)
+            except RuntimeError as error:
+                self.explain(error, what, name, group)
+                raise
+
+        return watched
+
+    @contextmanager
+    def collective(
+        self, what: str, name: str | None, group: ProcessGroupExecutionResource | None
+    ) -> Iterator[None]:
+        """Explain the failure of messages that are no op of the program."""
+        try:
+            yield
+        except RuntimeError as error:
+            self.explain(error, what, name, group)
+            raise
+
+    def explain(
+        self,
+        error: RuntimeError,
+        what: str,
+        name: str | None,
+        group: ProcessGroupExecutionResource | None,
+    ) -> None:
+        """Raise `LostRankError` for an error of the transport; leave others alone."""
+        members = range(self.watch.size)
+        if group is not None:
+            members = [group.global_rank(rank) for rank in range(group.size)]
+        where = "a part of a group" if name is None else f"@{name}"
+        explain(error, f"{what} in {where}", members, self.watch)
+
+
+def explain(error: RuntimeError, what: str, members: Collection[int], watch: RankWatch) -> None:
+    """Raise `LostRankError` for an error of the transport; leave others alone."""
+    if not raised_by_torch(error):
+        return
+    watch.report("lost", what)
+    reason = str(error).strip().splitlines()[0].rpartition("] ")[2]
+    raise LostRankError(
+        f"{what} failed on rank {watch.rank}: {watch.explain(members)} ({reason})"
+    ) from error
+
+
+def meet(what: str) -> None:
+    """Wait until all ranks of the default group are here. Raises `LostRankError`."""
+    compare(what, [])
+
+
+def compare(what: str, row: Sequence[int]) -> list[list[int]]:
+    """Return the numbers of all ranks of the default group, as many of each.
+
+    Raises `LostRankError`, which says that they came together for `what`.
+    """
+    if not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1:
+        return [list(row)]
+    group = ProcessGroupExecutionResource()
+    mine = torch.tensor([0, *row], dtype=torch.int64, device=group.device)
+    rows = [torch.empty_like(mine) for _ in range(group.size)]
+    try:
+        torch.distributed.all_gather(rows, mine)
+    except RuntimeError as error:
+        explain(error, what, range(group.size), RankWatch.of_default_group())
+        raise
+    return [each.tolist()[1:] for each in rows]
+
+
+def raised_by_torch(error: BaseException) -> bool:
+    """Return whether torch raised, rather than a check of ours or a region of the program."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return bool(frames) and frames[-1][0].f_code.co_filename.startswith(TORCH_FOLDER)
+
+
+def describe(error: BaseException) -> str:
+    """Return what other ranks are told of an error, in one line."""
+    notes = " ".join(getattr(error, "__notes__", []))
+    text = " ".join(f"raised {type(error).__name__}: {error} {notes}".split())
+    return text.removesuffix(":")
+
+
+def program_identity(program: Program, implementations: Sequence[str]) -> dict[str, str]:
+    """Return what ranks that run one lowered program have in common, by name."""
+    parameters = parameters_of(program.module)
+    bare = program.clone()
+    bare.module.attributes.pop(PARAMETERS, None)
+    return {
+        "parameters": digest_of("" if parameters is None else str(parameters)),
+        "program": digest_of("\n".join([bare.text(), *implementations])),
+    }
+
+
+def input_signature(value: object, type: Attribute) -> str:
+    """Return what the ranks' values of one input have in common.
+
+    Sizes that the type leaves open may differ from rank to rank, and so may a batch.
+    """
+    if not isinstance(value, torch.Tensor):
+        return value.__class__.__name__
+    element = type.element_type if isinstance(type, TensorType) else type
+    lead = type.get_shape() if isinstance(type, TensorType) else ()
+    tail = value.shape[-3:] if isinstance(element, StateType | PolyType) else ()
+    sizes = ["?" if size == DYNAMIC_INDEX else str(size) for size in (*lead, *tail)]
+    return f"{value.dtype} [{', '.join(sizes)}]"
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _differing(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
+    """Name the parts that differ; of a program that differs, its inputs say nothing more."""
+    names = [n for n in {**expected, **found} if expected.get(n) != found.get(n)]
+    own = [f"its {name}" for name in names if name in ("parameters", "program")]
+    return ", ".join(own) or ", ".join(
+        f"{name}: {found.get(name)}, expected {expected.get(name)}" for name in names
+    )
+
+
+def group_sizes(resources: Iterable[BoundResource]) -> dict[str, int]:
+    """Return the number of ranks of each group, by its name; nothing before ranks have met."""
+    if not torch.distributed.is_initialized():
+        return {}
+    return {
+        resource.symbol: resource.value.size
+        for resource in resources
+        if isinstance(resource.value, ProcessGroupExecutionResource)
+    }

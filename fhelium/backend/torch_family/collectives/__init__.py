@@ -1,0 +1,114 @@
+"""The ops of the `dist` dialect on torch.distributed.
+
+Collectives are functional: no operand is written to, and no result is an alias of one. Ranks agree
+before payloads move and before results are returned, so that they fail together (`agreement.py`).
+"""
+
+from collections.abc import Callable
+
+import torch
+from xdsl.ir import Operation
+
+from fhelium.backend.torch_family.collectives import (
+    groups,
+    movement,
+    point_to_point,
+    reductions,
+)
+from fhelium.backend.torch_family.collectives.ciphertext_sums import (
+    TorchCiphertextAddAllReduceImplementation,
+    TorchCiphertextFoldAllReduceImplementation,
+    TorchCiphertextSumAllReduceImplementation,
+)
+from fhelium.backend.torch_family.collectives.groups import TorchProcessGroupQueryImplementation
+from fhelium.backend.torch_family.collectives.implementation import (
+    Kernel,
+    TorchCollectiveImplementation,
+    TorchReductionImplementation,
+)
+from fhelium.backend.torch_family.collectives.movement import TorchBroadcastImplementation
+from fhelium.backend.torch_family.collectives.reductions import TorchGenericAllReduceImplementation
+from fhelium.dialects import distributed
+from fhelium.passes.implementation_families import FAMILIES
+
+Tensor = torch.Tensor
+
+KERNELS: dict[type[Operation], Kernel] = {
+    distributed.AllGatherOp: movement.all_gather,
+    distributed.GatherOp: movement.gather,
+    distributed.ScatterOp: movement.scatter,
+    distributed.AllToAllOp: movement.all_to_all,
+    distributed.SendOp: point_to_point.send,
+    distributed.RecvOp: point_to_point.recv,
+    distributed.BarrierOp: groups.barrier,
+    distributed.SplitOp: groups.split,
+}
+REDUCTIONS: dict[type[Operation], Kernel] = {
+    distributed.ReduceOp: reductions.reduce,
+    distributed.ReduceScatterOp: reductions.reduce_scatter,
+}
+
+
+def distributed_operation_contributions(
+    *, ciphertext_add: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+) -> tuple[
+    TorchProcessGroupQueryImplementation
+    | TorchBroadcastImplementation
+    | TorchGenericAllReduceImplementation
+    | TorchCiphertextAddAllReduceImplementation,
+    ...,
+]:
+    """Return distributed implementations for one execution owner.
+
+    The specialized ciphertext-add implementation is contributed only when an execution owner
+    supplies addition through its existing Tensor Backend. A Compile pass may instead lower the
+    specialized operation to generic all-reduce with a visible combine region.
+    """
+    generic = (
+        TorchProcessGroupQueryImplementation(),
+        TorchBroadcastImplementation(),
+        TorchGenericAllReduceImplementation(),
+    )
+    if ciphertext_add is None:
+        return generic
+    return (*generic, TorchCiphertextAddAllReduceImplementation(ciphertext_add))
+
+
+def collective_contributions(
+    ciphertext_add: Callable[[Tensor, Tensor, Tensor], Tensor],
+) -> tuple[
+    TorchCollectiveImplementation
+    | TorchCiphertextSumAllReduceImplementation
+    | TorchCiphertextFoldAllReduceImplementation,
+    ...,
+]:
+    """Return what `distributed_operation_contributions()` leaves out of the `dist` dialect.
+
+    Ciphertexts are summed as integers, unless the program names the fold with `ciphertext_add`.
+    """
+    return (
+        TorchCiphertextSumAllReduceImplementation(),
+        TorchCiphertextFoldAllReduceImplementation(ciphertext_add),
+        *(
+            TorchCollectiveImplementation(FAMILIES["torch"][op.name], (op,), kernel)
+            for op, kernel in KERNELS.items()
+        ),
+        *(
+            TorchReductionImplementation(FAMILIES["torch"][op.name], (op,), kernel)
+            for op, kernel in REDUCTIONS.items()
+        ),
+    )
+
+
+__all__ = [
+    "TorchBroadcastImplementation",
+    "TorchCiphertextAddAllReduceImplementation",
+    "TorchCiphertextFoldAllReduceImplementation",
+    "TorchCiphertextSumAllReduceImplementation",
+    "TorchCollectiveImplementation",
+    "TorchGenericAllReduceImplementation",
+    "TorchProcessGroupQueryImplementation",
+    "TorchReductionImplementation",
+    "collective_contributions",
+    "distributed_operation_contributions",
+]

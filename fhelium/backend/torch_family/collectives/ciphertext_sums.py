@@ -1,0 +1,154 @@
+"""Sums of ciphertexts over ranks: a fold with the backend's addition, or one sum of integers.
+
+Both give the same bits. The fold sends n - 1 payloads a rank, the sum of integers 2 (n - 1) / n.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from xdsl.ir import Operation
+
+from fhelium.backend.invocation import OperationInvocation
+from fhelium.backend.resources import (
+    PARAMETERS_RESOURCE_KIND,
+    BoundResource,
+    ResourceRequirement,
+)
+from fhelium.backend.torch_family.collectives.agreement import require_equal_layouts
+from fhelium.backend.torch_family.collectives.implementation import _OperandResourceImplementation
+from fhelium.backend.torch_family.collectives.reductions import gather_and_fold
+from fhelium.backend.torch_family.collectives.transport import all_reduce_sum
+from fhelium.dialects import distributed
+from fhelium.dialects.ckks.parameters import PARAMETERS
+from fhelium.kernels import modular
+from fhelium.scheme.parameters import Parameters
+
+Tensor = torch.Tensor
+
+LARGEST_SUM = 2**63 - 1
+"""The largest int64."""
+
+
+@dataclass(frozen=True)
+class TorchCiphertextAddAllReduceImplementation(_OperandResourceImplementation):
+    """Reduce ciphertext payloads with an injected Backend Tensor addition.
+
+    Raises `TypeError` when `combine` is not callable.
+    """
+
+    combine: Callable[[Tensor, Tensor, Tensor], Tensor] = field(repr=False, compare=False)
+    name: str = "torch-ciphertext-add-all-reduce"
+    supports_in_place: bool = False
+    operation_types: tuple[type[Operation], ...] = (distributed.AllReduceAddCiphertextOp,)
+
+    def __post_init__(self) -> None:
+        if not callable(self.combine):
+            raise TypeError(
+                f"combine is a {type(self.combine).__name__}, expected a callable such as "
+                "prepare_ciphertext_add_combine returns"
+            )
+
+    def resource_requirements(
+        self, invocation: OperationInvocation
+    ) -> tuple[ResourceRequirement, ...]:
+        """A ciphertext that is not lowered comes without moduli: those of the program are used."""
+        return _requirements(invocation)
+
+    def execute(
+        self,
+        invocation: OperationInvocation,
+        inputs: tuple[Tensor, ...],
+        resources: tuple[BoundResource, ...],
+        *,
+        in_place: bool,
+    ) -> tuple[Tensor, ...]:
+        """Add the payloads of all ranks modulo the primes: `inputs` are value and moduli.
+
+        Raises `ValueError` when dtype or shape differs between ranks, and `RuntimeError` on every
+        rank when the addition raises on one.
+        """
+        group = self._group(resources[:1], in_place)
+        value, moduli = _value_and_moduli(invocation, inputs, resources)
+        return (
+            gather_and_fold(self.name, value, group, lambda a, b: (self.combine(a, b, moduli),)),
+        )
+
+
+@dataclass(frozen=True)
+class TorchCiphertextFoldAllReduceImplementation(TorchCiphertextAddAllReduceImplementation):
+    """The same where the sum of integers is the default: only a program that names it gets it."""
+
+    only_by_name: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class TorchCiphertextSumAllReduceImplementation(_OperandResourceImplementation):
+    """Add residues as integers, by one native sum, and reduce once modulo each prime.
+
+    Of n ranks, residues in [0, q) sum to at most n (q - 1), which is no overflow for up to 8192
+    ranks and primes below 2^50. The group is known when the program runs: a larger sum is an error
+    there, on every rank.
+    """
+
+    name: str = "torch-ciphertext-sum-all-reduce"
+    supports_in_place: bool = False
+    operation_types: tuple[type[Operation], ...] = (distributed.AllReduceAddCiphertextOp,)
+
+    def resource_requirements(
+        self, invocation: OperationInvocation
+    ) -> tuple[ResourceRequirement, ...]:
+        """A ciphertext that is not lowered comes without moduli: those of the program are used."""
+        return _requirements(invocation)
+
+    def execute(
+        self,
+        invocation: OperationInvocation,
+        inputs: tuple[Tensor, ...],
+        resources: tuple[BoundResource, ...],
+        *,
+        in_place: bool,
+    ) -> tuple[Tensor, ...]:
+        """Add the payloads of all ranks modulo the primes: `inputs` are value and moduli.
+
+        Raises `ValueError` when the sum could overflow, or when dtype or shape differs between
+        ranks.
+        """
+        group = self._group(resources[:1], in_place)
+        value, moduli = _value_and_moduli(invocation, inputs, resources)
+        largest = int(moduli.max())
+        if group.size * (largest - 1) > LARGEST_SUM:
+            raise ValueError(
+                f"{self.name} got residues modulo {largest} on {group.size} ranks, expected at "
+                f"most {LARGEST_SUM // (largest - 1)}, or the sum may overflow: assign "
+                "torch-ciphertext-add-all-reduce"
+            )
+        require_equal_layouts(self.name, value, group)
+        moduli = moduli.reshape(-1, 1).to(value.device)
+        return (modular.reduce(all_reduce_sum(value, group), moduli),)
+
+
+def _requirements(invocation: OperationInvocation) -> tuple[ResourceRequirement, ...]:
+    if invocation.operand_count == 2:
+        return ()
+    return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
+
+
+def _value_and_moduli(
+    invocation: OperationInvocation,
+    inputs: tuple[Tensor, ...],
+    resources: tuple[BoundResource, ...],
+) -> tuple[Tensor, Tensor]:
+    """Return the payload, and the primes of its level: given, or those of the parameters."""
+    if len(inputs) == 2:
+        value, moduli = inputs
+        return value, moduli
+    (value,) = inputs
+    parameters, limbs = resources[-1].value, invocation.operand_prime_ids[0]
+    if not isinstance(parameters, Parameters) or limbs is None:
+        raise ValueError(
+            "the ciphertext all-reduce got no moduli, expected them as its second input, or the "
+            "program's parameters and a known level"
+        )
+    return value, parameters.ring.moduli(limbs, torch.device("cpu"))

@@ -1,0 +1,124 @@
+"""What a program did and when, as a trace that Chrome's tracing view and Perfetto read.
+
+A span is one call of one op. Its process is the rank; in it, thread 0 is the program, and thread 1
+what `dist.start` started. Categories are `compute`, `communication` and `wait`. On CUDA a span is
+the time that it takes to queue the work.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from xdsl.ir import Attribute, Operation
+
+from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.core import ResourceOp, ResourceType
+from fhelium.dialects.distributed import CollectiveOp, StartOp
+from fhelium.dialects.rns.types import ModuliType, PolyType
+
+THREADS = ("program", "started collectives")
+MICROSECOND = 1000
+
+
+@dataclass
+class Trace:
+    """The spans of one rank, in the order in which they end; times are nanoseconds of the day."""
+
+    rank: int = 0
+    spans: list[dict[str, Any]] = field(default_factory=list)
+    _origin: int = field(default_factory=lambda: time.time_ns() - time.perf_counter_ns())
+
+    def traced(
+        self, operation: Operation, call: Callable[..., Any], details: Mapping[str, str]
+    ) -> Callable[..., Any]:
+        """Return the call of an op that leaves a span; `details` are further arguments of it."""
+        collective = isinstance(operation, CollectiveOp)
+        category = "communication" if collective else "compute"
+        thread = int(isinstance(operation.parent_op(), StartOp))
+        fixed = {**_description(operation), **details}
+        data = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
+        sent = [position for position, type in enumerate(data) if not isinstance(type, ModuliType)]
+
+        def timed(*arguments: Any) -> Any:
+            begin = time.perf_counter_ns()
+            result = call(*arguments)
+            end = time.perf_counter_ns()
+            size = _size(arguments[position] for position in sent)
+            if not collective or size == 0:
+                size += _size(result if isinstance(result, tuple) else (result,))
+            self._add(operation.name, category, thread, begin, end, {"bytes": size, **fixed})
+            return result
+
+        return timed
+
+    def waited(self, wait: Callable[[], Any]) -> Callable[[], Any]:
+        """Return the wait for a started collective that leaves a span."""
+
+        def timed() -> Any:
+            begin = time.perf_counter_ns()
+            result = wait()
+            end = time.perf_counter_ns()
+            self._add("dist.wait", "wait", 0, begin, end, {"bytes": _size((result,))})
+            return result
+
+        return timed
+
+    def _add(
+        self, name: str, category: str, thread: int, begin: int, end: int, args: dict[str, Any]
+    ) -> None:
+        self.spans.append(
+            {
+                "name": name,
+                "cat": category,
+                "ph": "X",
+                "ts": self._origin + begin,
+                "dur": end - begin,
+                "pid": self.rank,
+                "tid": thread,
+                "args": args,
+            }
+        )
+
+
+def merged(spans: Iterable[Mapping[str, Any]]) -> str:
+    """Return the spans of all ranks as one trace in JSON; it begins with the first of them."""
+    ordered = sorted(spans, key=lambda span: span["ts"])
+    first = ordered[0]["ts"] if ordered else 0
+    events: list[dict[str, Any]] = []
+    for rank in sorted({span["pid"] for span in ordered}):
+        events.append(_name("process_name", rank, 0, f"rank {rank}"))
+        events += [_name("thread_name", rank, i, name) for i, name in enumerate(THREADS)]
+    for span in ordered:
+        begin, duration = span["ts"] - first, span["dur"]
+        events.append({**span, "ts": begin / MICROSECOND, "dur": duration / MICROSECOND})
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, indent=1)
+
+
+def _name(what: str, rank: int, thread: int, name: str) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": rank, "tid": thread, "args": {"name": name}}
+
+
+def _description(operation: Operation) -> dict[str, Any]:
+    """Return what the text says of an op: its group, and the level or limbs of its result."""
+    described: dict[str, Any] = {}
+    if isinstance(operation, CollectiveOp) and isinstance(operation.group.owner, ResourceOp):
+        described["group"] = operation.group.owner.symbol_name
+    types = [value.type for value in (*operation.results, *operation.operands)]
+    return described | next(filter(None, map(_state, types)), {})
+
+
+def _state(type: Attribute) -> dict[str, Any]:
+    match type:
+        case StateType() if type.level is not None:
+            return {"level": type.level}
+        case PolyType():
+            return {"limbs": len(type.basis.q) + len(type.basis.p)}
+        case _:
+            return {}
+
+
+def _size(values: Iterable[object]) -> int:
+    return sum(value.nbytes for value in values if isinstance(value, torch.Tensor))

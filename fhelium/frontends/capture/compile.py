@@ -1,0 +1,304 @@
+"""`fhelium.compile`: a torch model, or a function on tensors, as a program on secrets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from inspect import Parameter, signature
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+from xdsl.dialects.builtin import TensorType as PublicTensorType
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+
+from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.secure.types import TensorType
+from fhelium.frontends.capture.approximation import FUNCTIONS, Approximation
+from fhelium.frontends.capture.builder import (
+    Argument,
+    Builder,
+    Call,
+    Constant,
+    PublicInput,
+    RefusedError,
+    Secret,
+)
+from fhelium.frontends.capture.exported_graph import (
+    CaptureError,
+    ExportedGraph,
+    export,
+    module_path,
+)
+from fhelium.frontends.capture.operators import INSTEAD, RULES
+from fhelium.frontends.diagnostics import Fault, nearest
+from fhelium.frontends.program import Program
+
+_GENERAL = "docs/capture.md lists the operators that have a meaning on secrets"
+
+
+def compile(
+    model: torch.nn.Module | Callable[..., object],
+    example_inputs: Sequence[torch.Tensor],
+    *,
+    secret: Sequence[str | int] | None = None,
+    batched: bool = False,
+    activations: Mapping[str, Approximation] | None = None,
+    pipeline: str | None = None,
+) -> Program:
+    """Return the program of `model`, with its weights as `Program.materials`.
+
+    `example_inputs` are tensors of the shapes of one sample; their values do not matter. `secret`
+    names the inputs that are encrypted, by parameter or position: all of them, unless it says less.
+    The others are inputs of type `tensor<...xf64>`. With `batched`, the first dimension of each
+    secret example is a batch of one, as many modules want it; the program leaves it out.
+
+    `activations` says which polynomial stands for an activation, under the name of the function
+    (relu, silu, gelu, sigmoid, tanh) or of a submodule, which counts first. `pipeline` lowers the
+    program as `Pipeline.parse` reads it; without, it is in the dialect `secure`.
+
+    Raises `CaptureError` (a `ProgramError`) that lists every operator with no meaning on secrets,
+    its line in the model and what to use instead; `TypeError` and `ValueError` for arguments that
+    do not fit; `SpecError` and `ProgramError` from the pipeline.
+    """
+    for position, example in enumerate(_checked_examples(example_inputs)):
+        if not example.is_floating_point():
+            raise TypeError(
+                f"example input {position} has dtype {example.dtype}, expected a floating-point one"
+            )
+    names = _input_names(model, len(example_inputs))
+    secrets = _secret_positions(secret, names)
+    chosen = dict(activations or {})
+    _check_activations(chosen, model)
+    if batched:
+        for position in sorted(secrets):
+            shape = list(example_inputs[position].shape)
+            if len(shape) < 2 or shape[0] != 1:
+                raise ValueError(
+                    f"input '{names[position]}' has the example shape {shape}, expected a batch of "
+                    "one in front, as in [1, 64]: give one sample, or leave `batched` out"
+                )
+    graph = export(model, example_inputs)
+    program = _Capture(graph, Builder(batched, chosen)).program(names, secrets)
+    program.verify()
+    if pipeline is not None:
+        from fhelium.passes.pipeline import Pipeline
+
+        Pipeline.parse(pipeline).apply(program)
+    return program
+
+
+def _checked_examples(examples: object) -> Sequence[torch.Tensor]:
+    if not isinstance(examples, tuple | list) or not examples:
+        raise TypeError(
+            f"found example_inputs of type {type(examples).__name__}, expected a tuple of at least "
+            "one tensor"
+        )
+    for each in examples:
+        if not isinstance(each, torch.Tensor):
+            raise TypeError(f"found a {type(each).__name__} in example_inputs, expected tensors")
+    return examples
+
+
+def _input_names(model: torch.nn.Module | Callable[..., object], count: int) -> list[str]:
+    """Return the parameters that the examples go to."""
+    function = model.forward if isinstance(model, torch.nn.Module) else model
+    names: list[str] = []
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    for parameter in parameters:
+        if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name)
+    names += [f"input_{position}" for position in range(len(names), count)]
+    return names[:count]
+
+
+def _secret_positions(secret: Sequence[str | int] | None, names: Sequence[str]) -> set[int]:
+    if secret is None:
+        return set(range(len(names)))
+    if isinstance(secret, str):
+        raise TypeError(f"found secret = {secret!r}, expected a list of names: [{secret!r}]")
+    positions: set[int] = set()
+    for each in secret:
+        if isinstance(each, str) and each in names:
+            positions.add(names.index(each))
+        elif isinstance(each, int) and 0 <= each < len(names):
+            positions.add(each)
+        else:
+            similar = nearest(str(each), names)
+            hint = "" if similar is None else f": did you mean '{similar}'?"
+            raise ValueError(f"found secret input {each!r}, expected of {list(names)}{hint}")
+    if not positions:
+        raise ValueError("found no secret input, expected at least one: nothing would be encrypted")
+    return positions
+
+
+def _check_activations(
+    activations: Mapping[str, Approximation], model: torch.nn.Module | Callable[..., object]
+) -> None:
+    modules = dict(model.named_modules()) if isinstance(model, torch.nn.Module) else {}
+    known = {name.removesuffix("_tanh"): None for name in FUNCTIONS} | dict.fromkeys(modules)
+    for name, approximation in activations.items():
+        if name not in known or not name:
+            similar = nearest(name, known)
+            hint = "" if similar is None else f": did you mean '{similar}'?"
+            raise ValueError(
+                f"found an approximation of '{name}', expected a function of "
+                f"{', '.join(sorted(n for n in known if n not in modules))} or a submodule{hint}"
+            )
+        if not isinstance(approximation, Approximation):
+            raise TypeError(
+                f"found {approximation!r} for '{name}', expected an Approximation(degree=..., "
+                "interval=(a, b))"
+            )
+
+
+class _Capture:
+    """One model on its way to a program: what each node stands for, and what is wrong so far."""
+
+    def __init__(self, graph: ExportedGraph, builder: Builder):
+        self.graph, self.builder = graph, builder
+        self.values: dict[Node, Argument] = {}
+        self.faults: list[Fault] = []
+
+    def program(self, names: Sequence[str], secrets: set[int]) -> Program:
+        self.add_inputs(names, secrets)
+        for node in self.graph.nodes:
+            if node in self.graph.live and all(
+                each in self.values for each in node.all_input_nodes
+            ):
+                self.capture(node)
+        if self.graph.changed_buffers and not self.faults:
+            changed = ", ".join(self.graph.changed_buffers)
+            self.faults.append(
+                Fault(f"the model changes its buffers {changed}: call model.eval() first")
+            )
+        results = self.results() if not self.faults else []
+        if self.faults:
+            raise CaptureError(self.faults)
+        module = self.builder.module(results)
+        return Program(
+            module,
+            MappingProxyType(dict(self.graph.sources)),
+            MappingProxyType(dict(self.builder.materials)),
+        )
+
+    def add_inputs(self, names: Sequence[str], secrets: set[int]) -> None:
+        block = self.builder.block
+        for position, node in enumerate(self.graph.inputs):
+            shape = tuple(node.meta["val"].shape)
+            secret = position in secrets
+            if secret:
+                type = TensorType(self.builder.program_shape(shape))
+            else:
+                type = PublicTensorType(f64, shape)
+            argument = block.insert_arg(type, position)
+            if names[position].isascii():  # what MLIR text can say
+                argument.name_hint = names[position]
+            self.values[node] = (Secret if secret else PublicInput)(argument, shape)
+        placeholders = {each for node in self.graph.nodes for each in node.all_input_nodes}
+        for node in placeholders:
+            if node.name in self.graph.constants:
+                name, tensor = self.graph.constants[node.name]
+                self.values[node] = Constant(name, _widened(tensor))
+
+    def capture(self, node: Node) -> None:
+        """Find what a node stands for; a node without a value is the fault of it or another."""
+        self.builder.location = self.graph.location(node)
+        try:
+            self.values[node] = self.value(node)
+        except RefusedError as refusal:
+            where = f" in '{path}'" if (path := module_path(node)) else ""
+            message = f"torch operator {_operator_name(node)}{where}: {refusal}"
+            self.faults.append(self.graph.fault(node, message))
+            self.stand_in(node)
+
+    def stand_in(self, node: Node) -> None:
+        """Give a refused node a value, so that the nodes after it show their own faults."""
+        result = node.meta.get("val")
+        if isinstance(result, torch.Tensor):
+            shape = tuple(result.shape)
+            with suppress(RefusedError):
+                type = TensorType(self.builder.program_shape(shape))
+                self.values[node] = Secret(MaterialOp("refused", type).result, shape)
+
+    def value(self, node: Node) -> Argument:
+        arguments = {name: self.argument(each) for name, each in _arguments(node).items()}
+        kinds = {type(each) for each in arguments.values()}
+        if Secret not in kinds and PublicInput not in kinds:
+            return self.constant(node)
+        operator = str(node.target)
+        rule = RULES.get(operator)
+        if rule is None:
+            instead = INSTEAD.get(_operator_name(node), _GENERAL)
+            raise RefusedError(f"found no meaning of it on secrets: {instead}")
+        if Secret not in kinds:
+            raise RefusedError(
+                "found a public input alone, expected a secret operand too: compute what is public "
+                "before, and pass in the result"
+            )
+        return rule(Call(node, self.builder, arguments, self.argument))
+
+    def constant(self, node: Node) -> Argument:
+        """Compute now what depends on no input."""
+        args = map_arg(node.args, self.plain)
+        kwargs = map_arg(node.kwargs, self.plain)
+        assert isinstance(args, tuple)
+        assert isinstance(kwargs, dict)
+        assert callable(node.target)
+        try:
+            result = node.target(*args, **kwargs)
+        except Exception as error:
+            raise RefusedError(f"its constant operands have no result: {error}") from error
+        if not isinstance(result, torch.Tensor):
+            return result
+        operands = [self.argument(each) for each in node.all_input_nodes]
+        named = [each.name for each in operands if isinstance(each, Constant)]
+        name = f"{named[0]}.{node.name}" if len(named) == 1 else node.name
+        return Constant(name, _widened(result))
+
+    def argument(self, argument: object) -> Argument:
+        return self.values.get(argument) if isinstance(argument, Node) else argument
+
+    def plain(self, node: Node) -> Any:
+        value = self.values[node]
+        return value.tensor if isinstance(value, Constant) else value
+
+    def results(self) -> list[SSAValue]:
+        results: list[SSAValue] = []
+        for position, output in enumerate(self.graph.outputs):
+            value = self.argument(output)
+            if isinstance(value, Secret):
+                results.append(value.value)
+            else:
+                self.faults.append(
+                    Fault(f"result {position} depends on no secret input: return only what does")
+                )
+        return results
+
+
+def _operator_name(node: Node) -> str:
+    """Return the operator of a node without its library and overload, such as `conv2d`."""
+    return str(node.target).removeprefix("aten.").partition(".")[0]
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor in float64, where the program computes."""
+    return tensor.detach().to("cpu", torch.float64) if tensor.is_floating_point() else tensor
+
+
+def _arguments(node: Node) -> dict[str, object]:
+    """Return the arguments of a node by the names of its operator's schema, defaults included."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return dict(zip(("self", "index"), node.args, strict=False))
+    names = [argument.name for argument in schema.arguments]
+    defaults = {
+        argument.name: argument.default_value
+        for argument in schema.arguments
+        if argument.has_default_value()
+    }
+    return {**defaults, **dict(zip(names, node.args, strict=False)), **node.kwargs}

@@ -1,0 +1,146 @@
+"""Rules for sums, products and powers."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from xdsl.ir import SSAValue
+
+from fhelium.dialects import secure
+from fhelium.dialects.secure.arithmetic import BinaryOp
+from fhelium.frontends.capture.builder import (
+    Argument,
+    Call,
+    Constant,
+    PublicInput,
+    RefusedError,
+    Secret,
+)
+from fhelium.frontends.capture.operators.rules import Rule
+
+_Op = TypeVar("_Op", bound=BinaryOp)
+
+
+def _binary(call: Call, op: type[BinaryOp], secret: Secret, other: Argument) -> SSAValue:
+    """Emit an op on a secret of the result's shape and another operand, secret or public."""
+    lhs = call.whole(secret)
+    if isinstance(other, Secret):
+        return call.builder.emit(op(lhs, call.whole(other)))
+    return call.builder.emit(op(lhs, call.public_operand(other, "other", call.program_shape)))
+
+
+def _scaled(call: Call, value: Argument, factor: Argument) -> Argument:
+    """Return `value` times a number, as the `alpha` of torch's sums."""
+    if not isinstance(factor, int | float):
+        raise RefusedError(f"found alpha = {factor}, expected a number")
+    if factor == 1:
+        return value
+    match value:
+        case Secret():
+            number = call.builder.splat(factor, call.builder.program_shape(value.shape))
+            return Secret(call.builder.emit(secure.MulOp(value.value, number)), value.shape)
+        case Constant():
+            return Constant(value.name, value.tensor * factor)
+        case int() | float():
+            return value * factor
+        case _:
+            raise RefusedError(f"found alpha = {factor} with a public input: scale it before")
+
+
+def add(call: Call) -> Secret:
+    """x + alpha y"""
+    x = call.arguments["self"]
+    y = _scaled(call, call.arguments["other"], call.arguments.get("alpha", 1))
+    secret, other = (x, y) if isinstance(x, Secret) else (y, x)
+    assert isinstance(secret, Secret)
+    return call.result(_binary(call, secure.AddOp, secret, other))
+
+
+def subtract(call: Call) -> Secret:
+    """x - alpha y"""
+    return _difference(call, call.arguments["self"], call.arguments["other"])
+
+
+def subtract_from(call: Call) -> Secret:
+    """y - alpha x, torch's rsub"""
+    return _difference(call, call.arguments["other"], call.arguments["self"])
+
+
+def _difference(call: Call, x: Argument, y: Argument) -> Secret:
+    """x - alpha y; a public x is added to the negative"""
+    y = _scaled(call, y, call.arguments.get("alpha", 1))
+    if isinstance(x, Secret):
+        return call.result(_binary(call, secure.SubOp, x, y))
+    assert isinstance(y, Secret)
+    negated = Secret(call.builder.emit(secure.NegateOp(y.value)), y.shape)
+    return call.result(_binary(call, secure.AddOp, negated, x))
+
+
+def multiply(call: Call) -> Secret:
+    """x y"""
+    x, y = call.arguments["self"], call.arguments["other"]
+    secret, other = (x, y) if isinstance(x, Secret) else (y, x)
+    assert isinstance(secret, Secret)
+    return call.result(_binary(call, secure.MulOp, secret, other))
+
+
+def divide(call: Call) -> Secret:
+    """x / y for a y that is known: the product by its inverse"""
+    x, y = call.secret("self"), call.arguments["other"]
+    if isinstance(y, Secret | PublicInput):
+        raise RefusedError(
+            "found a division by what is not known before it runs, expected a constant: multiply "
+            "by an inverse that the client or a polynomial computes"
+        )
+    if isinstance(y, Constant):
+        if not bool((y.tensor != 0).all()):
+            raise RefusedError(f"found a division by {y.name}, which has zeros")
+        y = Constant(y.name, 1.0 / y.tensor)
+    elif isinstance(y, int | float):
+        if y == 0:
+            raise RefusedError("found a division by 0")
+        y = 1.0 / y
+    return call.result(_binary(call, secure.MulOp, x, y))
+
+
+def negate(call: Call) -> Secret:
+    """-x"""
+    return call.result(call.builder.emit(secure.NegateOp(call.secret("self").value)))
+
+
+def square(call: Call) -> Secret:
+    """x x"""
+    x = call.secret("self").value
+    return call.result(call.builder.emit(secure.MulOp(x, x)))
+
+
+def power(call: Call) -> Secret:
+    """x^k for a whole k of at least 1"""
+    x, exponent = call.secret("self"), call.arguments["exponent"]
+    if (
+        not isinstance(exponent, int | float)
+        or exponent != int(exponent)
+        or not 1 <= exponent < 256
+    ):
+        raise RefusedError(
+            f"found the exponent {exponent}, expected a whole number from 1 to 255: use a "
+            "polynomial"
+        )
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return call.result(call.builder.emit(secure.MulOp(x.value, x.value)))
+    monomial = [0.0] * int(exponent) + [1.0]
+    return call.result(call.builder.emit(secure.PolynomialOp(x.value, monomial)))
+
+
+RULES: Mapping[str, Rule] = {
+    "aten.add.Tensor": add,
+    "aten.sub.Tensor": subtract,
+    "aten.rsub.Scalar": subtract_from,
+    "aten.rsub.Tensor": subtract_from,
+    "aten.mul.Tensor": multiply,
+    "aten.div.Tensor": divide,
+    "aten.neg.default": negate,
+    "aten.square.default": square,
+    "aten.pow.Tensor_Scalar": power,
+}

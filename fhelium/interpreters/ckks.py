@@ -1,0 +1,165 @@
+"""The `ckks` dialect on the vectors that its values stand for: exact arithmetic, no encryption.
+
+A ciphertext or plaintext is an array `[..., slots]` of float64 or complex128. Levels, scales and
+numbers of components say nothing about the message, so ops that change only those return their
+operand, and programs run before they are scheduled as after.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation
+
+from fhelium.dialects import ckks
+from fhelium.dialects.core import ResourceOp
+from fhelium.frontends.program import Program
+from fhelium.interpreters.materials import MaterialFunctions
+from fhelium.interpreters.packing import PackingFunctions
+from fhelium.interpreters.structure import register_structure
+
+
+def _add(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+    return (args[0] + args[1],)
+
+
+def _sub(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+    return (args[0] - args[1],)
+
+
+def _mul(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+    return (args[0] * args[1],)
+
+
+def _keep(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+    return args[:1]  # without the key
+
+
+@register_impls
+class CkksFunctions(InterpreterFunctions):
+    """One function an op."""
+
+    def __init__(self, slots: int):
+        super().__init__()
+        self.slots = slots
+
+    add = impl(ckks.AddOp)(_add)
+    add_plain = impl(ckks.AddPlainOp)(_add)
+    sub = impl(ckks.SubOp)(_sub)
+    sub_plain = impl(ckks.SubPlainOp)(_sub)
+    mul = impl(ckks.MulOp)(_mul)
+    mul_plain = impl(ckks.MulPlainOp)(_mul)
+    relinearize = impl(ckks.RelinearizeOp)(_keep)
+    relinearize_rescale = impl(ckks.RelinearizeRescaleOp)(_keep)
+    rescale = impl(ckks.RescaleOp)(_keep)
+    mod_switch = impl(ckks.ModSwitchOp)(_keep)
+    to_evaluation = impl(ckks.ToEvaluationOp)(_keep)
+    to_coefficient = impl(ckks.ToCoefficientOp)(_keep)
+    encrypt = impl(ckks.EncryptOp)(_keep)
+    decrypt = impl(ckks.DecryptOp)(_keep)
+
+    @impl(ResourceOp)
+    def resource(
+        self, interpreter: Interpreter, op: ResourceOp, args: PythonValues
+    ) -> PythonValues:
+        return (None,)
+
+    @impl(ckks.NegateOp)
+    def negate(
+        self, interpreter: Interpreter, op: ckks.NegateOp, args: PythonValues
+    ) -> PythonValues:
+        return (-args[0],)
+
+    @impl(ckks.SquareOp)
+    def square(
+        self, interpreter: Interpreter, op: ckks.SquareOp, args: PythonValues
+    ) -> PythonValues:
+        return (args[0] * args[0],)
+
+    @impl(ckks.WeightedSumOp)
+    def weighted_sum(
+        self, interpreter: Interpreter, op: ckks.WeightedSumOp, args: PythonValues
+    ) -> PythonValues:
+        half = len(op.terms)
+        return (sum(x * w for x, w in zip(args[:half], args[half:], strict=True)),)
+
+    @impl(ckks.AddScalarOp)
+    def add_scalar(
+        self, interpreter: Interpreter, op: ckks.AddScalarOp, args: PythonValues
+    ) -> PythonValues:
+        return (args[0] + op.value.value.data,)
+
+    @impl(ckks.MulScalarOp)
+    def mul_scalar(
+        self, interpreter: Interpreter, op: ckks.MulScalarOp, args: PythonValues
+    ) -> PythonValues:
+        return (args[0] * op.value.value.data,)
+
+    @impl(ckks.MulIntegerOp)
+    def mul_integer(
+        self, interpreter: Interpreter, op: ckks.MulIntegerOp, args: PythonValues
+    ) -> PythonValues:
+        return (args[0] * op.value.value.data,)
+
+    @impl(ckks.RotateOp)
+    def rotate(
+        self, interpreter: Interpreter, op: ckks.RotateOp, args: PythonValues
+    ) -> PythonValues:
+        return (np.roll(args[0], -op.step.value.data, axis=-1),)
+
+    @impl(ckks.RotateManyOp)
+    def rotate_many(
+        self, interpreter: Interpreter, op: ckks.RotateManyOp, args: PythonValues
+    ) -> PythonValues:
+        return tuple(np.roll(args[0], -step, axis=-1) for step in op.steps.get_values())
+
+    @impl(ckks.ConjugateOp)
+    def conjugate(
+        self, interpreter: Interpreter, op: ckks.ConjugateOp, args: PythonValues
+    ) -> PythonValues:
+        return (np.conj(args[0]),)
+
+    @impl(ckks.EncodeOp)
+    def encode(
+        self, interpreter: Interpreter, op: ckks.EncodeOp, args: PythonValues
+    ) -> PythonValues:
+        values = np.asarray(args[0])
+        slots = np.zeros((*values.shape[:-1], self.slots))
+        slots[..., : values.shape[-1]] = values
+        return (slots,)
+
+    @impl(ckks.DecodeOp)
+    def decode(
+        self, interpreter: Interpreter, op: ckks.DecodeOp, args: PythonValues
+    ) -> PythonValues:
+        return (np.real(args[0])[..., : op.result.type.get_shape()[-1]],)
+
+
+def evaluate(
+    program: Program, *inputs: ArrayLike, function: str = "main"
+) -> tuple[NDArray[np.complex128], ...]:
+    """Run a function of a `ckks` program on the vectors in its slots and return its results.
+
+    Inputs are arrays `[..., slots]`, all with as many slots; materials are those of the program.
+    Raises `ValueError` for inputs of another number, and xDSL's `InterpretationError` for ops of
+    other dialects.
+    """
+    body = program.function(function).body.block
+    if len(inputs) != len(body.args):
+        raise ValueError(f"found {len(inputs)} inputs, expected {len(body.args)}")
+    arrays = tuple(np.asarray(each) for each in inputs)
+    slots = {array.shape[-1] for array in arrays if array.ndim}
+    if len(slots) != 1:
+        raise ValueError(
+            f"found inputs of {sorted(slots)} slots, expected vectors of one number of slots"
+        )
+    interpreter = Interpreter(program.module)
+    register_structure(interpreter)
+    for functions in (
+        FuncFunctions(),
+        MaterialFunctions(program.materials),
+        PackingFunctions(),
+        CkksFunctions(*slots),
+    ):
+        interpreter.register_implementations(functions, override=True)
+    return interpreter.call_op(function, arrays)

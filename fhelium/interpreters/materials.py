@@ -1,0 +1,45 @@
+"""Named data and constants of programs, as numpy arrays."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, TensorType
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+
+from fhelium.dialects.core import MaterialOp
+
+
+@register_impls
+class MaterialFunctions(InterpreterFunctions):
+    """Materials by name, and constants."""
+
+    def __init__(self, materials: Mapping[str, object]):
+        super().__init__()
+        self.materials = materials
+
+    @impl(MaterialOp)
+    def material(
+        self, interpreter: Interpreter, op: MaterialOp, args: PythonValues
+    ) -> PythonValues:
+        name = op.symbol_name
+        if name not in self.materials:
+            given = ", ".join("@" + each for each in self.materials) or "none"
+            raise KeyError(f"material @{name} is not given; given: {given}")
+        value = np.asarray(self.materials[name])
+        type = op.result.type
+        if isinstance(type, TensorType) and isinstance(type.element_type, AnyFloat):
+            expected = type.get_shape()
+            if value.shape != expected:
+                raise ValueError(
+                    f"material @{name} has shape {list(value.shape)}, expected {list(expected)}"
+                )
+        return (value,)
+
+    @impl(ConstantOp)
+    def constant(
+        self, interpreter: Interpreter, op: ConstantOp, args: PythonValues
+    ) -> PythonValues:
+        if isinstance(op.value, DenseIntOrFPElementsAttr):
+            return (np.reshape(op.value.get_values(), op.value.get_shape()),)
+        return (op.value,)  # a number, as xDSL's interpreters take them

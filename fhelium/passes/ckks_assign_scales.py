@@ -1,0 +1,167 @@
+"""`ckks-assign-scales`: write the scale of every ciphertext and plaintext."""
+
+from dataclasses import dataclass
+from math import isclose
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, shown_scale
+from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
+from fhelium.passes.encrypted_steps import (
+    Kind,
+    Step,
+    ciphertexts_of,
+    encrypted_functions,
+    states_of,
+    steps_of,
+)
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.plaintext_assignment import plaintext_types
+from fhelium.passes.state_assignment import assign_types, ciphertext_with, plaintext_with
+from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
+
+
+@dataclass(frozen=True)
+class CkksAssignScalesPass(ModulePass):
+    """Write exact scales on the types of ciphertexts and plaintexts.
+
+    Every level has one scale, so that all products at a level can be added: the default one where
+    the program starts, and below it s_{l-1} = s_l^2 / (primes of level l), which is what products
+    come out at (Kim, Papadimitriou and Polyakov, 2022, section 4.2). A number or plaintext that
+    multiplies is encoded at the scale that leads there exactly, and one that is added at the scale
+    of the ciphertext. An encoding that is used at several scales is repeated for each.
+
+    Needs `ckks.parameters` and assigned levels. Scales that are assigned stay, where they agree
+    with these; a function with a scale on each ciphertext and plaintext is left alone.
+    """
+
+    name = "ckks-assign-scales"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [
+            function
+            for function in encrypted_functions(op)
+            if any(type.scale is None for type in states_of(function))
+        ]
+        if not functions:
+            return
+        parameters = op.attributes.get(PARAMETERS)
+        if not isinstance(parameters, ParametersAttr):
+            raise PassFailure(
+                op,
+                f"found no {PARAMETERS} on the module, expected #ckks.parameters<..>: scales "
+                "depend on the primes, and ckks-select-parameters chooses some",
+            )
+        top = max(_level(v, f) for f in functions for v in ciphertexts_of(f))
+        scales = CanonicalScales(parameters.groups, parameters.scale.data, top)
+        for function in functions:
+            found = _Scales(scales, function)
+            for step in steps_of(function):
+                found.add(step)
+            found.check_joins()
+            types = plaintext_types(function, found.wanted, found.unused)
+            for value, scale in found.of_value.items():
+                types[value] = ciphertext_with(CiphertextType.of(value), scale=scale)
+            assign_types(function, types)
+
+
+def _level(value: SSAValue, function: FuncOp) -> int:
+    level = CiphertextType.of(value).level
+    if level is None:
+        raise PassFailure(
+            value.owner if isinstance(value.owner, Operation) else function,
+            "found a ciphertext without a level, expected one on each: ckks-assign-levels finds "
+            "them",
+        )
+    return level
+
+
+class _Scales:
+    """The scales of a function's ciphertexts, found in program order."""
+
+    def __init__(self, scales: CanonicalScales, function: FuncOp):
+        self.scales, self.function = scales, function
+        self.of_value: dict[SSAValue, float] = {}
+        # How many factors a value has that no rescale has divided by.
+        self.degree: dict[SSAValue, int] = {}
+
+    def add(self, step: Step) -> None:
+        """Find the scale of a step's results, from those of its operands."""
+        operands = [operand.value for operand in step.operands]
+        op = step.operation
+        match step.kind:
+            case Kind.LEAVE:
+                return
+            case Kind.ENTER:
+                scale, degree = self.canonical(op, _level(step.results[0], self.function), 1), 1
+            case Kind.MULTIPLY:
+                factors = operands if len(operands) == 2 else operands * 2
+                scale = self.of_value[factors[0]] * self.of_value[factors[1]]
+                degree = self.degree[factors[0]] + self.degree[factors[1]]
+            case Kind.SCALE:
+                degree = self.degree[operands[0]] + 1
+                scale = self.canonical(op, _level(operands[0], self.function), degree)
+            case Kind.RESCALE:
+                divisor = self.scales.divisor(_level(operands[0], self.function))
+                scale, degree = self.of_value[operands[0]] / divisor, self.degree[operands[0]] - 1
+            case _:
+                scale, degree = self.of_value[operands[0]], self.degree[operands[0]]
+        for result in step.results:
+            self.degree[result] = degree
+            self.of_value[result] = self.settled(step, result, scale, degree)
+
+    def settled(self, step: Step, result: SSAValue, scale: float, degree: int) -> float:
+        """Return the scale of a result without the rounding of its computation."""
+        given = CiphertextType.of(result).scale
+        level = _level(result, self.function)
+        if given is not None:
+            if not isclose(given, scale, rel_tol=SCALE_TOLERANCE):
+                raise PassFailure(
+                    step.operation,
+                    f"found a ciphertext of scale {shown_scale(given)} at level {level}, expected "
+                    f"{shown_scale(scale)}, so that it can be added to others: leave the scale out "
+                    "for the pass to find",
+                )
+            return given
+        if degree >= 1 and step.kind in (Kind.MULTIPLY, Kind.RESCALE):
+            canonical = self.canonical(step.operation, level, degree)
+            if isclose(scale, canonical, rel_tol=SCALE_TOLERANCE):
+                return canonical
+        return scale
+
+    def canonical(self, op: Operation, level: int, degree: int) -> float:
+        try:
+            return self.scales.of(level, degree)
+        except ScaleDriftError as error:
+            raise PassFailure(op, str(error)) from None
+
+    def check_joins(self) -> None:
+        """Refuse ops on values of several scales, which the levels can't bring together."""
+        for step in steps_of(self.function):
+            if step.kind == Kind.MULTIPLY:
+                continue
+            found = sorted({self.of_value[operand.value] for operand in step.operands})
+            if len(found) > 1:
+                raise PassFailure(
+                    step.operation,
+                    f"found {step.operation.name} on values of scales "
+                    f"{' and '.join(map(shown_scale, found))}, expected one: rescale both or "
+                    "neither, and let ckks-insert-mod-switch bring them to one level",
+                )
+
+    def wanted(self, user: Operation, ciphertext: SSAValue, type: PlaintextType) -> PlaintextType:
+        """Return the type that an op wants of a plaintext beside a ciphertext."""
+        scale = self.of_value[ciphertext]
+        if isinstance(user, ckks.MulPlainOp | ckks.WeightedSumOp):
+            scale = self.of_value[user.result] / scale
+        return plaintext_with(type, scale=scale)
+
+    def unused(self, type: PlaintextType) -> PlaintextType:
+        """Return the type of a plaintext that nothing uses."""
+        return plaintext_with(type, scale=self.scales.default)

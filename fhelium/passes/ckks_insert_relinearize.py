@@ -1,0 +1,91 @@
+"""`ckks-insert-relinearize`: bring products back to two components."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
+from fhelium.passes.encrypted_steps import (
+    Kind,
+    Operand,
+    ciphertexts_of,
+    encrypted_functions,
+    steps_of,
+)
+from fhelium.passes.insertion import insert_behind
+from fhelium.passes.key_resources import key_for
+from fhelium.passes.restoring_placement import Restoring, at_once, fewest
+from fhelium.passes.state_assignment import assign_types, ciphertext_with
+
+RELINEARIZATION = Restoring(
+    raises=(Kind.MULTIPLY,),
+    needs_rest=(Kind.MULTIPLY, Kind.MOVE, Kind.LEAVE),
+    restores=Kind.RELINEARIZE,
+    op_name=ckks.RelinearizeOp.name,
+)
+
+
+@dataclass(frozen=True)
+class CkksInsertRelinearizePass(ModulePass):
+    """Place `ckks.relinearize`, and write on every ciphertext how many components it has.
+
+    Products of two ciphertexts have three components. Rotations, conjugations, further products and
+    results of functions take two; sums and products with plaintexts and numbers take any, but the
+    same of all their operands.
+
+    - `strategy=eager` relinearizes every product at once.
+    - `strategy=lazy` relinearizes as few values as possible, each as late as that allows: a sum of
+      products once, behind the sum. The number is the least there is without computing a value
+      twice; it is found as a minimum cut.
+
+    A relinearization that is there already stays. The key is `@relinearization`, unless the
+    function names one. A function whose ciphertexts all have their components is left alone.
+    """
+
+    name = "ckks-insert-relinearize"
+
+    strategy: Literal["eager", "lazy"] = "eager"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in encrypted_functions(op):
+            if all(_components(value) is not None for value in ciphertexts_of(function)):
+                continue
+            steps = steps_of(function)
+            if self.strategy == "lazy":
+                placement = fewest(function, steps, RELINEARIZATION)
+            else:
+                placement = at_once(steps, RELINEARIZATION)
+            _relinearize(function, placement.restored)
+            assign_types(
+                function,
+                {
+                    value: ciphertext_with(
+                        CiphertextType.of(value), components=3 if value in placement.raised else 2
+                    )
+                    for value in ciphertexts_of(function)
+                },
+            )
+
+
+def _components(value: SSAValue) -> int | None:
+    return CiphertextType.of(value).components
+
+
+def _relinearize(function: FuncOp, operands: Sequence[Operand]) -> None:
+    """Put one relinearization behind each value that stands at an operand of these."""
+    relinearized: dict[SSAValue, SSAValue] = {}
+    for operand in operands:
+        value = operand.value
+        if value not in relinearized:
+            key = key_for(function, KeyType(KeyKind.RELINEARIZATION))
+            relinearize = ckks.RelinearizeOp(value, key, CiphertextType.of(value))
+            insert_behind(value, relinearize)
+            relinearized[value] = relinearize.result
+        operand.replace(relinearized[value])

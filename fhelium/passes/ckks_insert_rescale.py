@@ -1,0 +1,97 @@
+"""`ckks-insert-rescale`: bring products back to the scale of a level."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.dialects.core import has_assignment
+from fhelium.passes.encrypted_steps import (
+    Kind,
+    Operand,
+    ciphertexts_of,
+    encrypted_functions,
+    steps_of,
+)
+from fhelium.passes.insertion import insert_behind
+from fhelium.passes.restoring_placement import Restoring, at_once, fewest
+from fhelium.passes.state_assignment import without_level
+
+RESCALE = Restoring(
+    raises=(Kind.MULTIPLY, Kind.SCALE),
+    needs_rest=(Kind.MULTIPLY, Kind.SCALE, Kind.LEAVE, Kind.SWITCH),
+    restores=Kind.RESCALE,
+    op_name=ckks.RescaleOp.name,
+    avoids=(Kind.MOVE,),
+    waits_for=Kind.RELINEARIZE,
+)
+
+
+@dataclass(frozen=True)
+class CkksInsertRescalePass(ModulePass):
+    """Place `ckks.rescale`, so that no product has a factor that is a product itself.
+
+    A product, with a ciphertext, a plaintext or a number, has the square of a level's scale, and a
+    rescale brings it to the scale of the next level. Further products and results of functions take
+    rescaled values; rotations take any, and sums any, but the same of all their operands.
+
+    - `strategy=eager` rescales every product at once, behind its relinearization if it has one.
+    - `strategy=lazy` rescales as few values as possible: a sum of products once, behind the sum.
+      The number is the least there is without computing a value twice; it is found as a minimum
+      cut. Of equal ones, it takes the placement with the fewest rotations of values that are still
+      to be rescaled, which are dearer, and then the latest.
+
+    Both rescale a value only when it comes out at or above the scale of its level, the waterline of
+    Dathathri et al., "EVA" (PLDI 2020, section 4): every level drops one scale, so that is once a
+    product on each path. A product with an integer becomes `ckks.mul_integer`, which needs no
+    rescale. Rescales that are there already stay. A function whose ciphertexts all have their
+    scales is left alone.
+    """
+
+    name = "ckks-insert-rescale"
+
+    strategy: Literal["eager", "lazy"] = "eager"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in encrypted_functions(op):
+            if all(CiphertextType.of(v).scale is not None for v in ciphertexts_of(function)):
+                continue
+            _multiply_by_integers(function)
+            steps = steps_of(function)
+            if self.strategy == "lazy":
+                placement = fewest(function, steps, RESCALE)
+            else:
+                placement = at_once(steps, RESCALE)
+            _rescale(placement.restored)
+
+
+def _multiply_by_integers(function: FuncOp) -> None:
+    """mul_scalar(x, n) -> mul_integer(x, n), for an integer n of 64 bits"""
+    for op in list(function.walk()):
+        if not isinstance(op, ckks.MulScalarOp) or has_assignment(op):
+            continue
+        value = op.value.value.data
+        if op.result.type == op.input.type and value.is_integer() and abs(value) < 2**63:
+            product = ckks.MulIntegerOp(op.input, int(value))
+            product.location = op.location
+            Rewriter.replace_op(op, product)
+
+
+def _rescale(operands: Sequence[Operand]) -> None:
+    """Put one rescale behind each value that stands at an operand of these."""
+    rescaled: dict[SSAValue, SSAValue] = {}
+    for operand in operands:
+        value = operand.value
+        if value not in rescaled:
+            rescale = ckks.RescaleOp(value, without_level(CiphertextType.of(value)))
+            insert_behind(value, rescale)
+            rescaled[value] = rescale.result
+        operand.replace(rescaled[value])

@@ -1,0 +1,324 @@
+"""`dist-verify-spmd`: check that all ranks issue the same collectives in the same order."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from fhelium.dialects.core import ResourceOp
+from fhelium.dialects.distributed import (
+    CollectiveOp,
+    GroupType,
+    PointToPointOp,
+    SplitOp,
+    StartOp,
+)
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.message_pairing import first_message, verify_pairs
+from fhelium.passes.rank_dependence import RankDependence, group_key, value_name, yielded
+
+
+@dataclass(frozen=True)
+class Event:
+    """A collective, or control flow around some, as one rank meets it."""
+
+    op: Operation
+    inner: tuple[tuple["Event", ...], ...] = ()
+
+    def collectives(self) -> Iterator[CollectiveOp]:
+        """Yield the collectives, in order."""
+        if isinstance(self.op, CollectiveOp):
+            yield self.op
+        for events in self.inner:
+            for event in events:
+                yield from event.collectives()
+
+
+Events = tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class DistVerifySpmdPass(ModulePass):
+    """Check that all ranks issue the same collectives, in one order, on one group, of one type.
+
+    Ranks that meet in different collectives would wait for each other until the deadline. So a
+    condition or loop bound around a collective must be the same on every rank of its group; what
+    is computed from `dist.rank`, or from what each rank is given by itself, may differ, and what
+    `dist.broadcast`, an all-reduce or `dist.all_gather` returned does not. Both branches of a
+    condition that differs may issue the same sequence of collectives. What cannot be shown to be
+    the same is refused, and XX
+    """
+
+    name = "dist-verify-spmd"
+
+    ranks: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.ranks is None:
+            return verify_spmd(op)
+        if self.ranks < 1:
+            raise PassFailure(op, f"found ranks={self.ranks}, expected at least 1")
+        return verify_spmd(op, dict.fromkeys(named_groups(op), self.ranks))
+
+
+def verify_spmd(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> None:
+    """Raise `PassFailure` unless all ranks issue the same collectives; see `DistVerifySpmdPass`.
+
+    `sizes` are the numbers of ranks of the groups whose resources are named so.
+    """
+    if _first_collective(module) is None:
+        return
+    sizes, dependence = sizes or {}, RankDependence(module)
+    verifier = _Verifier(module, sizes, dependence)
+    verifier.block(module.body.block)
+    for function in dependence.functions.values():
+        verifier.function(function)
+    if (message := first_message(module)) is None:
+        return
+    found = {sizes.get(name) for name in named_groups(module)}
+    ranks = found.pop() if len(found) == 1 else None
+    if ranks is None:
+        raise PassFailure(
+            message,
+            f"{message.name} has its partner in another rank, found groups of unknown or different "
+            "sizes, expected one size: say how many ranks there are, as in "
+            "dist-verify-spmd{ranks=2}",
+        )
+    for function in dependence.functions.values():
+        if dependence.is_entry(function) and len(function.body.blocks) == 1:
+            verify_pairs(dependence, ranks, function, _same_message)
+
+
+def named_groups(module: ModuleOp) -> list[str]:
+    """Return the names under which a program asks for process groups, sorted."""
+    return sorted(
+        {
+            op.symbol_name
+            for op in module.walk()
+            if isinstance(op, ResourceOp) and isinstance(op.result.type, GroupType)
+        }
+    )
+
+
+@dataclass
+class _Verifier:
+    """The check of one module under way. Functions are looked at once."""
+
+    module: ModuleOp
+    sizes: Mapping[str, int]
+    dependence: RankDependence
+    known: dict[func.FuncOp, Events] = field(default_factory=dict)
+    open: list[func.FuncOp] = field(default_factory=list)
+    steering: set[tuple[SSAValue, SSAValue]] = field(default_factory=set)
+    """Values that decide how often a collective runs, each with the group of that collective."""
+
+    def function(self, function: func.FuncOp) -> Events:
+        """Return what a call of `function` issues."""
+        if function in self.known:
+            return self.known[function]
+        if function in self.open or len(function.body.blocks) != 1:
+            inside = _first_collective(function)
+            events: Events = ()
+            if inside is not None:
+                name = f"@{function.sym_name.data}"
+                if function in self.open:
+                    why = f"{name}, which calls itself: how often is not known: use a loop"
+                else:
+                    why = (
+                        f"{name}, which has {len(function.body.blocks)} blocks, and may return or "
+                        "jump before it: use scf.if and scf.for"
+                    )
+                raise PassFailure(inside, f"{inside.name} is inside {why}")
+        else:
+            self.open.append(function)
+            events = self.block(function.body.block)
+            self.open.pop()
+        self.known[function] = events
+        return events
+
+    def block(self, block: Block) -> Events:
+        """Return what a block issues."""
+        return tuple(event for op in block.ops for event in self.operation(op))
+
+    def operation(self, op: Operation) -> Events:
+        """Return what one op issues, if it does so on all ranks alike."""
+        match op:
+            case func.FuncOp():
+                return ()
+            case PointToPointOp():
+                self.check_group(op)
+                return ()
+            case CollectiveOp():
+                self.check_group(op)
+                self.check_root(op)
+                return (Event(op),)
+            case StartOp():
+                return self.block(op.body.block)
+            case func.CallOp():
+                return self.call(op)
+            case scf.IfOp():
+                return self.branch(op)
+            case scf.ForOp():
+                return self.repeated(op, [("bound", v) for v in (op.lb, op.ub, op.step)])
+            case scf.WhileOp():
+                return self.repeated(
+                    op, [("condition", yielded(op.before_region.block).operands[0])]
+                )
+            case _:
+                inside = _first_collective(op)
+                if inside is not None and inside is not op:
+                    raise PassFailure(
+                        inside,
+                        f"{inside.name} is inside {op.name}, which may run it any number of times: "
+                        "use scf.if, scf.for or scf.while",
+                    )
+                return ()
+
+    def call(self, op: func.CallOp) -> Events:
+        callee = self.dependence.functions.get(op.callee.string_value())
+        if callee is None or not callee.body.blocks:
+            raise PassFailure(
+                op,
+                f"func.call of @{op.callee.string_value()}, which has no body here: it may hide a "
+                "collective, so define it in this module",
+            )
+        events = self.function(callee)
+        return (Event(op, (events,)),) if events else ()
+
+    def branch(self, op: scf.IfOp) -> Events:
+        branches = tuple(self.block(r.block) if r.blocks else () for r in op.regions)
+        event = Event(op, branches)
+        one, other = branches
+        alike = self.same_events(one, other)
+        for collective in event.collectives():
+            self.steering.add((op.cond, collective.group))
+            if alike:
+                continue
+            self.check_same(
+                collective,
+                op,
+                "condition",
+                op.cond,
+                "give both branches the same collectives in the same order, or move them out",
+            )
+        if not any(branches):
+            return ()
+        return one if alike else (event,)
+
+    def same_events(self, one: Events, other: Events) -> bool:
+        """Return whether two sequences are the same messages, whichever of them a rank issues."""
+        return len(one) == len(other) and all(map(self.same_event, one, other))
+
+    def same_event(self, one: Event, other: Event) -> bool:
+        a, b = one.op, other.op
+        if type(a) is not type(b) or len(one.inner) != len(other.inner):
+            return False
+        match a, b:
+            case scf.IfOp(), scf.IfOp():
+                alike = _same_value(a.cond, b.cond)
+            case scf.ForOp(), scf.ForOp():
+                alike = all(map(_same_value, (a.lb, a.ub, a.step), (b.lb, b.ub, b.step)))
+            case func.CallOp(), func.CallOp():
+                alike = self.same_calls(a, b)
+            case scf.WhileOp(), scf.WhileOp():
+                alike = False
+            case _:
+                alike = _same_message(a, b)
+        return alike and all(map(self.same_events, one.inner, other.inner))
+
+    def same_calls(self, a: func.CallOp, b: func.CallOp) -> bool:
+        """Return whether two calls issue the same: no argument that differs steers a collective."""
+        if a.callee != b.callee:
+            return False
+        arguments = self.dependence.functions[a.callee.string_value()].body.block.args
+        differing = [
+            argument
+            for argument, one, other in zip(arguments, a.operands, b.operands, strict=True)
+            if not _same_value(one, other)
+        ]
+        origins = (self.dependence.origin(*steering, differing) for steering in self.steering)
+        return not any(origin and origin.value in differing for origin in origins)
+
+    def repeated(self, op: scf.ForOp | scf.WhileOp, steering: list[tuple[str, SSAValue]]) -> Events:
+        event = Event(op, tuple(self.block(region.block) for region in op.regions))
+        for collective in event.collectives():
+            for role, value in steering:
+                self.steering.add((value, collective.group))
+                self.check_same(collective, op, role, value, "move the collective out of the loop")
+        return (event,) if any(event.inner) else ()
+
+    def check_same(
+        self, collective: CollectiveOp, around: Operation, role: str, value: SSAValue, instead: str
+    ) -> None:
+        """Raise `PassFailure` unless `value` is the same on all ranks of a collective's group."""
+        group = collective.group
+        origin = self.dependence.origin(value, group)
+        if origin is None:
+            return
+        through = "" if origin.value is value else f" through {value_name(origin.value)}"
+        times = "on some ranks only" if isinstance(around, scf.IfOp) else "more often on some ranks"
+        raise PassFailure(
+            collective,
+            f"{collective.name} in {_group_name(group)} may run {times}: the {role} "
+            f"{value_name(value)} of {around.name} may differ between ranks{through}, since "
+            f"{origin.reason}: {instead}, or make {value_name(value)} equal with dist.broadcast",
+            notes=[
+                (value, f"the {role} {value_name(value)} of {around.name}"),
+                *(
+                    [(origin.value, f"ranks begin to differ in {value_name(origin.value)}")]
+                    * bool(through)
+                ),
+            ],
+        )
+
+    def check_group(self, op: CollectiveOp) -> None:
+        """Raise `PassFailure` for a group that may be another one on each rank."""
+        group = op.group
+        owner = group.owner
+        named = isinstance(owner, ResourceOp | SplitOp)
+        parent = owner.parent_op() if isinstance(owner, Block) else None
+        if named or (isinstance(parent, func.FuncOp) and self.dependence.is_entry(parent)):
+            return
+        raise PassFailure(
+            op,
+            f"{op.name} runs in the group {value_name(group)}, which may be another one each time: "
+            "name the group with fhelium.resource, or split it with dist.split, in this function",
+        )
+
+    def check_root(self, op: CollectiveOp) -> None:
+        """Raise `PassFailure` for a root that a group of known size does not have."""
+        root, key = op.root_rank, group_key(op.group)
+        size = self.sizes.get(key) if isinstance(key, str) else None
+        if size is None or root is None or root < size:
+            return
+        raise PassFailure(
+            op,
+            f"found root {root} of {op.name} in {_group_name(op.group)}, expected 0 "
+            f"to {size - 1}: the group has {size} rank{'s' * (size > 1)}",
+        )
+
+
+def _group_name(group: SSAValue) -> str:
+    key = group_key(group)
+    return f"@{key}" if isinstance(key, str) else value_name(group)
+
+
+def _first_collective(op: Operation) -> CollectiveOp | None:
+    return next((inner for inner in op.walk() if isinstance(inner, CollectiveOp)), None)
+
+
+def _same_message(a: Operation, b: Operation) -> bool:
+    """Return whether two collectives of one kind differ in nothing but the payload's value."""
+    if not isinstance(a, CollectiveOp) or not isinstance(b, CollectiveOp):
+        return False
+    return group_key(a.group) == group_key(b.group) and a.same_message(b)
+
+
+def _same_value(a: SSAValue, b: SSAValue) -> bool:
+    """Return whether two values are one, or equal constants."""
+    constants = isinstance(a.owner, arith.ConstantOp) and isinstance(b.owner, arith.ConstantOp)
+    return a is b or (constants and a.owner.value == b.owner.value)  # pyright: ignore[reportAttributeAccessIssue]

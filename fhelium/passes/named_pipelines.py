@@ -1,0 +1,33 @@
+"""Pipelines that have a name: from secret tensors to ckks ops without state (`secure-pack`), and
+from those to a program that can be linked.
+
+A name stands for its text in every place where a pipeline is written.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_ASSIGN = (
+    "ckks-insert-mod-switch,ckks-assign-levels,ckks-select-parameters,ckks-assign-scales,"
+    "ckks-hoist-rotations"
+)
+
+NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
+    {
+        "ckks-default": (
+            "canonicalize,cse,ckks-merge-rotations,ckks-insert-relinearize{strategy=eager},"
+            f"ckks-insert-rescale{{strategy=eager}},{_ASSIGN}"
+        ),
+        "ckks-lazy": (
+            "canonicalize,cse,ckks-merge-rotations,ckks-reorder-sums,"
+            "ckks-insert-relinearize{strategy=lazy},"
+            f"ckks-insert-rescale{{strategy=lazy}},{_ASSIGN}"
+        ),
+        "secure-pack": (
+            "canonicalize,secure-lower-convolutions,secure-expand-polynomials,cse,"
+            "secure-assign-layouts,cse,secure-minimize-conversions,convert-secure-to-ckks,cse,dce"
+        ),
+    }
+)
+"""The text of each. No `cse` between the first two of the last passes: it would take two
+`ckks.mod_switch` for one while their levels are not assigned."""

@@ -1,0 +1,278 @@
+"""Which values may differ between the ranks of a group, and where they begin to.
+
+A value is the same on all ranks of a group when nothing that it is computed from may differ. What
+it is computed from is followed backwards: through pure ops, the results and arguments of control
+flow (with the conditions and bounds that choose between them), calls, and local buffers. Ranks
+begin to differ at `dist.rank`, at what each rank is given by itself (arguments of `@main`,
+materials, resources) and at ops of which nothing is known; collectives that give every rank the
+same result make them equal again.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from fhelium.dialects import distributed
+from fhelium.dialects.core import MaterialOp, ResourceOp
+
+AGREEING = (
+    distributed.BroadcastOp,
+    distributed.AllReduceOp,
+    distributed.AllReduceAddCiphertextOp,
+    distributed.AllGatherOp,
+    distributed.GroupSizeOp,
+)
+"""Ops whose result is the same on all ranks of their group."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A value at which ranks begin to differ, and why they do."""
+
+    value: SSAValue
+    reason: str
+
+
+GroupKey = str | SSAValue
+"""A group: the name of a resource, or a value that stands for a group of its own."""
+
+
+def group_key(group: SSAValue) -> GroupKey:
+    """Return what tells a group from others: equal keys are the same group on each rank."""
+    return group.owner.symbol_name if isinstance(group.owner, ResourceOp) else group
+
+
+def value_name(value: SSAValue) -> str:
+    """Return how a message calls a value."""
+    if value.name_hint:
+        return f"%{value.name_hint}"
+    owner = value.owner
+    return "an argument" if isinstance(owner, Block) else f"the result of {owner.name}"
+
+
+def captured(operation: Operation) -> set[SSAValue]:
+    """Return the values from around `operation` that its regions use."""
+    own: set[SSAValue] = set()
+    used: set[SSAValue] = set()
+    for region in operation.regions:
+        for inner in region.walk():
+            used.update(inner.operands)
+            own.update(inner.results)
+        own.update(argument for block in region.blocks for argument in block.args)
+    nested = [
+        b for o in operation.walk() if o is not operation for r in o.regions for b in r.blocks
+    ]
+    own.update(argument for block in nested for argument in block.args)
+    return used - own
+
+
+@dataclass
+class RankDependence:
+    """The question for a whole module, whose calls are followed by name."""
+
+    module: ModuleOp
+    functions: dict[str, func.FuncOp] = field(init=False)
+    callers: dict[str, list[func.CallOp]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.functions = {
+            op.sym_name.data: op for op in self.module.walk() if isinstance(op, func.FuncOp)
+        }
+        self.callers = {name: [] for name in self.functions}
+        for op in self.module.walk():
+            if isinstance(op, func.CallOp):
+                self.callers.setdefault(op.callee.string_value(), []).append(op)
+
+    def is_entry(self, function: func.FuncOp) -> bool:
+        """Return whether a function is started from outside, with arguments of each rank's own."""
+        return function.sym_name.data == "main" or not self.callers[function.sym_name.data]
+
+    def origin(
+        self, value: SSAValue, group: SSAValue, differing: Collection[SSAValue] = ()
+    ) -> Origin | None:
+        """Return where ranks of `group` may begin to differ in `value`, or None: it is the same.
+
+        `differing` are values that are taken to differ, besides those that may do so anyway.
+        """
+        # With each value goes whether it belongs to the same call of the function as the group.
+        waiting: list[tuple[SSAValue, bool]] = [(value, True)]
+        seen = set(waiting)
+        for each, here in waiting:
+            if each in differing:
+                return Origin(each, "it is taken to differ")
+            found = self.sources(each, _Lineage.of(group), here)
+            if isinstance(found, Origin):
+                return found
+            fresh = [pair for pair in found if pair not in seen]
+            seen.update(fresh)
+            waiting.extend(fresh)
+        return None
+
+    def sources(
+        self, value: SSAValue, group: "_Lineage", here: bool
+    ) -> Origin | list[tuple[SSAValue, bool]]:
+        """Return what `value` is computed from, one step back, or why it may differ."""
+        if here and value in group.colors:
+            return []
+        if isinstance(value.owner, Block):
+            found = self.argument(value, value.owner)
+        elif isinstance(value.owner, func.CallOp):
+            found = self.call_result(value, value.owner)
+        else:
+            found = self.result(value, value.owner, group, here)
+        if isinstance(found, Origin):
+            return found
+        crosses = isinstance(value.owner, func.CallOp) or (
+            isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), func.FuncOp)
+        )
+        return [(source, here and not crosses) for source in found]
+
+    def argument(self, value: SSAValue, block: Block) -> Origin | Iterable[SSAValue]:
+        """The sources of a block argument."""
+        parent, region = block.parent_op(), block.parent_region()
+        index = block.args.index(value)  # pyright: ignore[reportArgumentType]
+        if region is None or block is not region.blocks[0]:
+            return Origin(value, "it comes from a branch of unstructured control flow")
+        match parent:
+            case func.FuncOp():
+                if self.is_entry(parent):
+                    name = parent.sym_name.data
+                    return Origin(value, f"each rank passes its own argument to @{name}")
+                return [call.operands[index] for call in self.callers[parent.sym_name.data]]
+            case scf.ForOp() if index == 0:
+                return (parent.lb, parent.ub, parent.step)
+            case scf.ForOp():
+                return (parent.iter_args[index - 1], yielded(block).operands[index - 1])
+            case scf.WhileOp() if block is parent.before_region.block:
+                back = yielded(parent.after_region.block)
+                return (parent.arguments[index], back.operands[index])
+            case scf.WhileOp():
+                return [yielded(parent.before_region.block).operands[1 + index]]
+            case _:
+                name = "the module" if parent is None else parent.name
+                return Origin(value, f"{name} passes it, and may do so differently on each rank")
+
+    def call_result(self, value: SSAValue, call: func.CallOp) -> Origin | Iterable[SSAValue]:
+        """The sources of a result of a call: what the function returns there."""
+        name = call.callee.string_value()
+        callee = self.functions.get(name)
+        if callee is None or len(callee.body.blocks) != 1:
+            return Origin(value, f"@{name} has no body with one block, so nothing is known of it")
+        return [yielded(callee.body.block).operands[call.results.index(value)]]  # pyright: ignore[reportArgumentType]
+
+    def result(
+        self, value: SSAValue, op: Operation, group: "_Lineage", here: bool
+    ) -> Origin | Iterable[SSAValue]:
+        """The sources of a result of any other op."""
+        index = op.results.index(value)  # pyright: ignore[reportArgumentType]
+        match op:
+            case distributed.RankOp():
+                return Origin(value, "dist.rank differs on every rank")
+            case _ if isinstance(op, AGREEING):
+                if group.agrees_within(op.group, here):
+                    return captured(op)
+                return Origin(value, f"{op.name} makes it equal within another group only")
+            case distributed.StartOp():
+                return yielded(op.body.block).operands
+            case distributed.WaitOp():
+                return op.operands
+            case MaterialOp():
+                return Origin(value, f"each rank loads its own material @{op.symbol_name}")
+            case ResourceOp():
+                return Origin(value, f"each rank binds its own resource @{op.symbol_name}")
+            case scf.IfOp():
+                ends = [yielded(region.block) for region in op.regions if region.blocks]
+                return (op.cond, *(end.operands[index] for end in ends))
+            case scf.ForOp():
+                end = yielded(op.body.block)
+                return (op.lb, op.ub, op.step, op.iter_args[index], end.operands[index])
+            case scf.WhileOp():
+                end = yielded(op.before_region.block)
+                return (end.operands[0], end.operands[1 + index])
+            case memref.LoadOp():
+                return self.contents(value, op)
+            case _ if is_side_effect_free(op):
+                return (*op.operands, *captured(op))
+            case _:
+                return Origin(value, f"{op.name} may give another result on each rank")
+
+    def contents(self, value: SSAValue, load: memref.LoadOp) -> Origin | list[SSAValue]:
+        """The sources of what is loaded from a buffer: everything that is ever stored in it.
+
+        That is known for a buffer that is only loaded from, stored to and freed in its function.
+        """
+        buffer = load.memref
+        uses = [use.operation for use in buffer.uses]
+        stores = [op for op in uses if isinstance(op, memref.StoreOp) and op.memref is buffer]
+        kept = isinstance(buffer.owner, memref.AllocOp | memref.AllocaOp) and all(
+            isinstance(op, memref.LoadOp | memref.DeallocOp) or op in stores for op in uses
+        )
+        if not kept or any(op.value is buffer for op in stores):
+            return Origin(value, "it comes from memory that other ops may write")
+        sources = [*load.indices]
+        for store in stores:
+            sources += [store.value, *store.indices]
+            for around in ancestors(store):
+                match around:
+                    case scf.IfOp():
+                        sources.append(around.cond)
+                    case scf.ForOp():
+                        sources += [around.lb, around.ub, around.step]
+                    case scf.WhileOp():
+                        sources.append(yielded(around.before_region.block).operands[0])
+                    case func.FuncOp():
+                        break
+                    case _:
+                        return Origin(value, f"it is stored inside {around.name}")
+        return sources
+
+
+@dataclass(frozen=True)
+class _Lineage:
+    """A group, the groups that it was split from, and the colors by which it was."""
+
+    groups: frozenset[GroupKey]
+    colors: frozenset[SSAValue]
+
+    @staticmethod
+    def of(group: SSAValue) -> "_Lineage":
+        groups: set[GroupKey] = {group_key(group)}
+        colors: set[SSAValue] = set()
+        while isinstance(split := group.owner, distributed.SplitOp):
+            if made_once(split):
+                colors.add(split.color)
+            group = split.group
+            groups.add(group_key(group))
+        return _Lineage(frozenset(groups), frozenset(colors))
+
+    def agrees_within(self, other: SSAValue, here: bool) -> bool:
+        """Return whether what all ranks of `other` agree on is the same within this group too."""
+        key = group_key(other)
+        if key not in self.groups:
+            return False
+        # A group that is split anew in each call or iteration has other ranks each time.
+        return isinstance(key, str) or (here and made_once(key.owner))
+
+
+def made_once(owner: Operation | Block) -> bool:
+    """Return whether a value is made once in each call of its function."""
+    parent = owner.parent_op()
+    return isinstance(parent, func.FuncOp | ModuleOp) or parent is None
+
+
+def ancestors(operation: Operation) -> Iterator[Operation]:
+    """Yield the ops around an op, from the inside."""
+    parent = operation.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def yielded(block: Block) -> Operation:
+    """Return the terminator of a block, whose operands it hands on."""
+    assert block.last_op is not None
+    return block.last_op

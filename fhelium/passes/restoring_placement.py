@@ -1,0 +1,125 @@
+"""Where to put the fewest ops that bring a raised value back to rest: relinearizations, rescales.
+
+Some steps *raise* their result (a product has three components, and the square of a scale), some
+take only values at *rest*, and the others are indifferent: operands have to agree, and the result
+is raised when they are. One restoring op behind a value serves all its users. So which values to
+restore is a cut of a graph with two nodes a value, "it is raised" and "every user takes it raised":
+the edge between the two costs one restoring op, and what the ops demand are edges that no cut may
+cross.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from fhelium.passes.encrypted_steps import Kind, Operand, Step, ciphertexts_of
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.minimum_cut import Graph
+
+
+@dataclass(frozen=True)
+class Restoring:
+    """What raises a value, what needs one at rest, and the op that restores it.
+
+    avoids: steps that take raised values too, but are dearer then.
+    waits_for: a step behind which a value is restored rather than before.
+    """
+
+    raises: Collection[Kind]
+    needs_rest: Collection[Kind]
+    restores: Kind
+    op_name: str
+    avoids: Collection[Kind] = ()
+    waits_for: Kind | None = None
+
+    def is_indifferent(self, step: Step) -> bool:
+        """Return whether the results of a step are raised when all its operands are."""
+        active = (*self.raises, *self.needs_rest, self.restores, Kind.ENTER)
+        return step.kind not in active
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which values come out raised, and which operands are to be restored ones."""
+
+    raised: frozenset[SSAValue]
+    restored: tuple[Operand, ...]
+
+
+def at_once(steps: Sequence[Step], restoring: Restoring) -> Placement:
+    """Restore every raised value right where it is made, unless its users do already.
+
+    Raises `PassFailure` for a restoring op in the program that has nothing to do then.
+    """
+    raised: set[SSAValue] = set()
+    restored: list[Operand] = []
+    for step in steps:
+        if step.kind in restoring.raises:
+            raised.update(step.results)
+        for operand in step.operands:
+            if step.kind == restoring.restores and operand.value not in raised:
+                raise PassFailure(
+                    step.operation,
+                    f"found {restoring.op_name} on a value that strategy=eager restores before: "
+                    "drop the op, or say strategy=lazy",
+                )
+            if operand.value not in raised or step.kind == restoring.restores:
+                continue
+            if step.kind == restoring.waits_for and operand.value.has_one_use():
+                raised.update(step.results)
+            else:
+                restored.append(operand)
+    return Placement(frozenset(raised), tuple(restored))
+
+
+def fewest(function: FuncOp, steps: Sequence[Step], restoring: Restoring) -> Placement:
+    """Restore as few values as possible; of those placements, take the one that avoids most steps.
+
+    What is left open is restored as late as possible.
+
+    Raises `PassFailure` for a restoring op in the program whose operand can't be raised.
+    """
+    graph = Graph("source", "sink")
+    for value in {operand.value for step in steps for operand in step.operands}:
+        # Any restoring op is worse than all that is to be avoided.
+        graph.edge(("raised", value), ("for all", value), len(steps) + 1)
+    for step in steps:
+        indifferent = restoring.is_indifferent(step)
+        if step.kind in restoring.avoids:
+            graph.edge(("raised", step.results[0]), "sink", 1)
+        for result in step.results:
+            if step.kind in restoring.raises:
+                graph.edge("source", ("raised", result))
+            elif indifferent:
+                # The results of one step, such as a loop's argument and its result, go together.
+                graph.edge(("raised", result), ("raised", step.results[0]))
+                graph.edge(("raised", step.results[0]), ("raised", result))
+            else:
+                graph.edge(("raised", result), "sink")
+        for operand in step.operands:
+            if indifferent:
+                graph.edge(("for all", operand.value), ("raised", step.results[0]))
+                graph.edge(("raised", step.results[0]), ("raised", operand.value))
+            elif step.kind == restoring.restores:
+                graph.edge("source", ("raised", operand.value))
+            else:
+                graph.edge(("for all", operand.value), "sink")
+    cut = graph.last_cut()
+    if cut is None:
+        raise PassFailure(
+            function,
+            f"found {restoring.op_name} on a value that is at rest already: drop the op, and let "
+            "the pass place it",
+        )
+    raised = {value for value in ciphertexts_of(function) if ("raised", value) in cut}
+    restored = [
+        operand
+        for step in steps
+        if step.kind != restoring.restores
+        for operand in step.operands
+        if operand.value in raised
+        and not (restoring.is_indifferent(step) and step.results[0] in raised)
+    ]
+    return Placement(frozenset(raised), tuple(restored))

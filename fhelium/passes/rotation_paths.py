@@ -1,0 +1,89 @@
+"""How to rotate by many steps with few rotations, when there are keys for some steps only."""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+
+
+class UnreachableStepError(ValueError):
+    """A rotation that the given steps can't be composed to."""
+
+
+class RotationPaths:
+    """The fewest rotations by given steps that come to a step.
+
+    steps: what there are keys for.
+    slots: rotations are taken modulo this; None stands for more than any step.
+    largest: the largest step wanted, in magnitude; matters without `slots` only.
+    """
+
+    def __init__(self, steps: Collection[int], slots: int | None, largest: int):
+        self.steps, self.slots = sorted(steps, key=lambda step: (-abs(step), step)), slots
+        # A shortest sum can be put in an order that stays within one step of the way there.
+        self.bound = largest + max((abs(step) for step in steps), default=0)
+        self.before = self._search()
+
+    def _search(self) -> dict[int, int]:
+        """Return the last rotation of a shortest path to each step that can be reached."""
+        before, queue = {0: 0}, deque([0])
+        while queue:
+            place = queue.popleft()
+            for step in self.steps:
+                after = self.reduced(place + step)
+                if after not in before and (self.slots is not None or abs(after) <= self.bound):
+                    before[after] = step
+                    queue.append(after)
+        return before
+
+    def reduced(self, step: int) -> int:
+        """Return a step modulo the slots."""
+        return step if self.slots is None else step % self.slots
+
+    def path(self, step: int) -> Sequence[int]:
+        """Return the fewest rotations that make up a step, the farthest first.
+
+        Raises `UnreachableStepError` when no number of them does.
+        """
+        place, path = self.reduced(step), list[int]()
+        if place not in self.before:
+            shown = ", ".join(map(str, sorted(self.steps)))
+            raise UnreachableStepError(
+                f"found a rotation by {step}, expected one that rotations by {shown} make up"
+            )
+        while place != 0:
+            path.append(self.before[place])
+            place = self.reduced(place - path[-1])
+        return sorted(path, key=lambda each: (-abs(each), each))
+
+    def tree(self, steps: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """Return rotations of one value that come to all `steps`, sharing what they can.
+
+        The result says for each place on the way, in order, which place it is rotated from and by
+        how much. Each step takes a shortest way from any place that is there already, the nearest
+        first, so that together they never take more rotations than alone.
+
+        Raises `UnreachableStepError`.
+        """
+        places: dict[int, tuple[int, int]] = {}
+        reached = {0}
+        missing = {self.reduced(step): step for step in steps}
+        missing.pop(0, None)
+        nearest = {place: (len(self.path(step)), 0) for place, step in missing.items()}
+        while missing:
+            target = min(missing, key=lambda place: (nearest[place][0], abs(missing[place])))
+            place = nearest[target][1]
+            for step in self.path(target - place):
+                after = self.reduced(place + step)
+                if after not in reached:
+                    places[after] = (place, step)
+                    reached.add(after)
+                    self._bring_nearer(nearest, missing, after)
+                place = after
+            del missing[target]
+        return places
+
+    def _bring_nearer(
+        self, nearest: dict[int, tuple[int, int]], missing: Collection[int], place: int
+    ) -> None:
+        for target in missing:
+            if self.reduced(target - place) in self.before:
+                nearest[target] = min(nearest[target], (len(self.path(target - place)), place))

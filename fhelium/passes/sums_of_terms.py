@@ -1,0 +1,102 @@
+"""Sums as lists of terms, which may be added in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fhelium.dialects import ckks
+from fhelium.dialects.core import has_assignment
+
+SumOp = ckks.AddOp | ckks.SubOp
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of a sum, and whether it is subtracted."""
+
+    value: SSAValue
+    negative: bool = False
+
+
+def is_outermost_sum(op: Operation) -> bool:
+    """Return whether an op is a sum that may be rewritten and is no term of another such sum."""
+    return isinstance(op, SumOp) and not has_assignment(op) and not _is_inside(op)
+
+
+def terms_of(root: SumOp) -> list[Term]:
+    """Return the terms of a sum from left to right, through sums that nothing else uses."""
+    terms: list[Term] = []
+    # A stack, since sums may be longer than Python's own is deep.
+    stack = [Term(root.result)]
+    while stack:
+        term = stack.pop()
+        owner = term.value.owner
+        if isinstance(owner, SumOp) and (owner is root or _is_inside(owner)):
+            stack.append(Term(owner.rhs, term.negative != isinstance(owner, ckks.SubOp)))
+            stack.append(Term(owner.lhs, term.negative))
+        else:
+            terms.append(term)
+    return terms
+
+
+def leans_left(root: SumOp) -> bool:
+    """Return whether the terms of a sum are added one after the other."""
+    op = root
+    while isinstance(op, SumOp):
+        if isinstance(op.rhs.owner, SumOp) and _is_inside(op.rhs.owner):
+            return False
+        op = op.lhs.owner if isinstance(op.lhs.owner, SumOp) and _is_inside(op.lhs.owner) else None
+    return True
+
+
+def _is_inside(op: SumOp) -> bool:
+    """Return whether a sum is a term of another one, and of nothing else."""
+    if not op.result.has_one_use() or has_assignment(op):
+        return False
+    user = next(iter(op.result.uses)).operation
+    return isinstance(user, SumOp) and user.parent is op.parent and not has_assignment(user)
+
+
+def add_terms(terms: Sequence[Term], new_ops: list[Operation]) -> Term:
+    """Append the ops that add terms up, one after the other."""
+    total, *others = terms
+    for other in others:
+        if total.negative == other.negative:
+            op = ckks.AddOp(total.value, other.value)
+        elif other.negative:
+            op = ckks.SubOp(total.value, other.value)
+        else:
+            op = ckks.SubOp(other.value, total.value)
+        new_ops.append(op)
+        total = Term(op.result, total.negative and other.negative)
+    return total
+
+
+def replace_sum(root: SumOp, terms: Sequence[Term], new_ops: list[Operation]) -> None:
+    """Put the sum of `terms`, which `new_ops` make, in place of a sum."""
+    total = add_terms(terms, new_ops)
+    if total.negative:
+        new_ops.append(ckks.NegateOp(total.value))
+    for op in new_ops:
+        op.location = root.location
+    Rewriter.insert_op(new_ops, InsertPoint.before(root))
+    result = new_ops[-1].results[0]
+    result.name_hint = root.result.name_hint
+    root.result.replace_all_uses_with(result)
+    _erase_unused(root)
+
+
+def _erase_unused(root: Operation) -> None:
+    """Erase an op that nothing uses, and the sums and rotations that only it used."""
+    stack = [root]
+    while stack:
+        op = stack.pop()
+        if not isinstance(op, SumOp | ckks.RotateOp) or op.result.uses:
+            continue
+        owners = dict.fromkeys(operand.owner for operand in op.operands)
+        Rewriter.erase_op(op)
+        stack += [owner for owner in owners if isinstance(owner, Operation)]

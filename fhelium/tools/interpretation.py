@@ -1,0 +1,127 @@
+"""What `fhelium-run` does with a program beside running it: `--interpret`, `--compare-levels` and
+`--calibrate`.
+"""
+
+import argparse
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+import torch.distributed
+
+from fhelium.backend import Pipeline, Program, ResourceBindings
+from fhelium.interpreters import ckks as on_slots
+from fhelium.interpreters import rns as on_residues
+from fhelium.interpreters import secure as on_tensors
+from fhelium.scheme import files
+from fhelium.scheme.keys import SecretKey, SwitchingKey
+from fhelium.tools.calibrate import calibrate
+from fhelium.tools.files import write_output
+from fhelium.tools.level_comparison import compare_levels
+from fhelium.tools.plain_values import (
+    PlainRunError,
+    Values,
+    interpreting,
+    level_of,
+    parameters_for,
+    plain_inputs,
+    residue_inputs,
+    with_plain_materials,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this module to a command line."""
+    group = parser.add_argument_group("instead of a run").add_mutually_exclusive_group()
+    group.add_argument(
+        "--interpret",
+        action="store_true",
+        help="compute on plain numbers, at any level; results are plain tensors",
+    )
+    group.add_argument(
+        "--compare-levels",
+        action="store_true",
+        help="run encrypted and on plain numbers, and name the first op whose error exceeds its "
+        "bound; with keys made for this, or those of --secret-key and --keys",
+    )
+    group.add_argument(
+        "--calibrate",
+        metavar="FILE",
+        help="measure how long ops take here under the program's parameters, for "
+        "fhelium-annotate-cost; with --nproc collectives too",
+    )
+    parser.add_argument(
+        "--secret-key",
+        metavar="FILE",
+        help="for --interpret and --compare-levels: reads ciphertexts among inputs",
+    )
+
+
+def is_wanted(args: argparse.Namespace) -> bool:
+    """Return whether a command line asks for something else than a run."""
+    return args.interpret or args.compare_levels or args.calibrate is not None
+
+
+def do(
+    args: argparse.Namespace,
+    program: Program,
+    inputs: Values,
+    resources: ResourceBindings,
+    rank: int,
+) -> Mapping[str, torch.Tensor]:
+    """Do it, on this rank, for a program that has its materials; return results to write.
+
+    Raises `PlainRunError`, `LevelsDifferError`, `FileError`, and what preparing and running a
+    program raise.
+    """
+    if args.calibrate is not None:
+        calibration = calibrate(parameters_for(program))
+        if rank == 0:
+            write_output(args.calibrate, calibration.to_json().encode())
+            print(f"wrote {args.calibrate}: {len(calibration.samples)} samples")
+        return {}
+    if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+        raise PlainRunError(
+            f"found {torch.distributed.get_world_size()} ranks, expected one: a program is "
+            "interpreted alone"
+        )
+    secret_key = None
+    if args.secret_key is not None:
+        secret_key = files.load_secret_key(args.secret_key, parameters_for(program))
+    if args.interpret:
+        return interpret(program, inputs, secret_key, resources)
+    pipeline = None if args.pipeline is None else Pipeline.parse(args.pipeline)
+    compare_levels(program, inputs, secret_key, resources, pipeline)
+    return {}
+
+
+def interpret(
+    program: Program, values: Values, secret_key: SecretKey | None, resources: ResourceBindings
+) -> dict[str, torch.Tensor]:
+    """Run `@main` on plain numbers and return its results, named as those of a run.
+
+    An imaginary part that is not zero is a tensor of its own, `result.imaginary`. Raises
+    `PlainRunError`, and `ValueError` for inputs of another shape.
+    """
+    level = level_of(program)
+    with interpreting():
+        if level == "rns":
+            payloads = [each.numpy() for each in residue_inputs(program, values)]
+            keys = {
+                bound.symbol: bound.value.data.numpy()
+                for bound in resources
+                if isinstance(bound.value, SwitchingKey)
+            }
+            found = on_residues.evaluate(program, *payloads, keys=keys)
+            results = [np.asarray(each, dtype=np.int64) for each in found]
+        else:
+            inputs = plain_inputs(program, values, secret_key)
+            evaluate = on_slots.evaluate if level == "ckks" else on_tensors.evaluate
+            results = list(evaluate(with_plain_materials(program, secret_key), *inputs))
+    named: dict[str, torch.Tensor] = {}
+    for position, array in enumerate(results):
+        name = "result" if len(results) == 1 else f"result{position}"
+        named[name] = torch.from_numpy(np.ascontiguousarray(array.real))
+        if np.iscomplexobj(array) and array.imag.any():
+            named[f"{name}.imaginary"] = torch.from_numpy(np.ascontiguousarray(array.imag))
+    return named

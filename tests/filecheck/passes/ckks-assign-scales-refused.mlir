@@ -1,0 +1,65 @@
+// RUN: %opt %s --split-input-file --verify-diagnostics -p ckks-assign-scales
+
+!ct = !ckks.ciphertext<level = 0>
+// expected-error@below {{found no ckks.parameters on the module, expected #ckks.parameters<..>: scales depend on the primes, and ckks-select-parameters chooses some}}
+builtin.module {
+  func.func @no_parameters(%x: !ct) -> !ct {
+    func.return %x : !ct
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [193], [113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found a ciphertext without a level, expected one on each: ckks-assign-levels finds them}}
+  func.func @no_level(%x: !ckks.ciphertext) -> !ckks.ciphertext {
+    func.return %x : !ckks.ciphertext
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [193], [113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct2 = !ckks.ciphertext<level = 2>
+!ct1 = !ckks.ciphertext<level = 1>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @switched(%x: !ct2) -> !ct1 {
+    %a = ckks.mul_scalar %x, 0.5 : !ct2 -> !ct2
+    %b = ckks.rescale %a : !ct2 -> !ct1
+    %c = ckks.mod_switch %x : !ct2 -> !ct1
+    // expected-error@+1 {{found ckks.add on values of scales 2^7 and 144.99115044247787, expected one: rescale both or neither, and let ckks-insert-mod-switch bring them to one level}}
+    %d = ckks.add %b, %c : !ct1
+    func.return %d : !ct1
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [193], [113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct1 = !ckks.ciphertext<level = 1>
+!half = !ckks.ciphertext<level = 1, scale = 2^6>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found a ciphertext of scale 2^6 at level 1, expected 2^7, so that it can be added to others: leave the scale out for the pass to find}}
+  func.func @other_scale(%x: !ct1, %y: !half) {
+    func.return
+  }
+}
+
+// -----
+
+// Primes so far from the scale that lower levels leave it.
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [241], [193]], special = [337],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct2 = !ckks.ciphertext<level = 2>
+!ct1 = !ckks.ciphertext<level = 1>
+!ct0 = !ckks.ciphertext<level = 0>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{the scale of level 0 would be 2^4.9, expected about 2^7.0: what the primes are off the scale doubles with every level, so start the inputs at a lower level, or choose primes nearer to the scale}}
+  func.func @drift(%x: !ct2, %y: !ct0) {
+    func.return
+  }
+}

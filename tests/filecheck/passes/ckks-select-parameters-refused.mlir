@@ -1,0 +1,41 @@
+// RUN: %opt %s --split-input-file --verify-diagnostics -p ckks-select-parameters
+// RUN: not %opt %s --split-input-file -p 'ckks-select-parameters{depth=300}' 2>&1 | filecheck %s --check-prefix=DEEP
+// RUN: not %opt %s --split-input-file -p 'ckks-select-parameters{depth=0 precision=-1}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
+// RUN: not %opt %s --split-input-file -p 'ckks-select-parameters{depth=0 min-slots=200000}' 2>&1 | filecheck %s --check-prefix=SLOTS
+
+// DEEP: no parameters for depth 300 and 20 bits of precision on values up to 1: N = 131072: {{.*}} At N = 131072 there are about {{7[0-9]}} levels at 20 bits{{$}}
+// NEGATIVE: error: pass ckks-select-parameters: precision is -1; expected a finite positive number
+// SLOTS: error: pass ckks-select-parameters: found 200000 slots, expected at most 65536
+
+// expected-error@+1 {{found a ciphertext without a level, expected one on each, or the option depth=: ckks-assign-levels finds them}}
+func.func @no_levels(%x: !ckks.ciphertext) {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{found a program packed for 4096 slots, which needs N = 16384 at depth 6 and 20 bits: pack it with secure-assign-layouts{slots=8192}}}
+builtin.module attributes {secure.slots = 4096 : i64} {
+  func.func @packed_too_small(%x: !ckks.ciphertext<level = 6>) {
+    func.return
+  }
+}
+
+// -----
+
+// expected-error@+1 {{found a program packed for 2048 slots, which needs N = 8192 at depth 0 and 20 bits: pack it with secure-assign-layouts{slots=4096}}}
+builtin.module attributes {secure.slots = 2048 : i64} {
+  func.func @no_such_ring(%x: !ckks.ciphertext<level = 0>) {
+    func.return
+  }
+}
+
+// -----
+
+// expected-error@+1 {{found a program packed for 4096 slots, and one of 5000 is wanted: pack it with secure-assign-layouts{slots=8192}}}
+builtin.module attributes {secure.slots = 4096 : i64} {
+  func.func @encodes_more(%x: !ckks.ciphertext<level = 0>, %v: tensor<5000xf64>) {
+    %p = ckks.encode %v : tensor<5000xf64> -> !ckks.plaintext<level = 0>
+    func.return
+  }
+}

@@ -1,0 +1,118 @@
+// RUN: %opt %s -p 'dist-verify-spmd{ranks=4}' | filecheck %s
+
+// Each message that a rank sends is received, in order.
+
+// CHECK-LABEL: func.func @pair
+func.func @pair(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    dist.send %x to 1 in %world tag 3 : f64
+    %y = dist.recv from 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %world tag 3 : f64
+    dist.send %y to 0 in %world : f64
+  }
+  dist.barrier in %world
+  func.return
+}
+
+// A function that half of the ranks call, with tensors of sizes that only the sender knows.
+// CHECK-LABEL: func.func @calls
+func.func @calls(%x: tensor<4xf64>) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %two = arith.constant 2 : index
+  %low = arith.cmpi slt, %r, %two : index
+  scf.if %low {
+    func.call @exchange(%x) : (tensor<4xf64>) -> ()
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @exchange
+func.func @exchange(%x: tensor<4xf64>) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  scf.if %first {
+    dist.send %x to 1 in %world : tensor<4xf64>
+  } else {
+    %y = dist.recv from 0 in %world : tensor<?xf64>
+  }
+  func.return
+}
+
+// The same exchange as often as all ranks agree to.
+// CHECK-LABEL: func.func @agreed_loop
+func.func @agreed_loop(%x: f64, %n: index) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end = dist.broadcast %n from 0 in %world : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.for %i = %zero to %end step %one {
+    scf.if %first {
+      dist.send %x to 1 in %world : f64
+    }
+    scf.if %second {
+      %y = dist.recv from 0 in %world : f64
+    }
+  }
+  func.return
+}
+
+// Loops whose bounds follow from the rank: rank r sends 3 - r messages to rank 3, which takes six.
+// CHECK-LABEL: func.func @counted
+func.func @counted(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %size = dist.group_size %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %last = arith.subi %size, %one : index
+  %mine = arith.subi %last, %r : index
+  scf.for %i = %zero to %mine step %one {
+    dist.send %x to 3 in %world : f64
+  }
+  %is_last = arith.cmpi eq, %r, %last : index
+  scf.if %is_last {
+    %a = dist.recv from 2 in %world : f64
+    %b = dist.recv from 1 in %world : f64
+    %c = dist.recv from 1 in %world : f64
+    %d = dist.recv from 0 in %world : f64
+    %e = dist.recv from 0 in %world : f64
+    %f = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// Within halves of the group, by ranks of the half; a collective of one half alone.
+// CHECK-LABEL: func.func @halves
+func.func @halves(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2 : index
+  %color = arith.floordivsi %r, %two : index
+  %half = dist.split %world by %color, %r
+  %place = dist.rank %half
+  %first = arith.cmpi eq, %place, %zero : index
+  scf.if %first {
+    dist.send %x to 1 in %half : f64
+  } else {
+    %y = dist.recv from 0 in %half : f64
+  }
+  %low = arith.cmpi eq, %color, %zero : index
+  scf.if %low {
+    %z = dist.broadcast %x from 1 in %half : f64
+  }
+  func.return
+}

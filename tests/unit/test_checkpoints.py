@@ -1,0 +1,356 @@
+"""Running in stages: what is written down, when it counts, and going on after a rank has died."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from conftest import OnRanks
+
+from fhelium.backend import (
+    BoundResource,
+    Compilation,
+    OperationBackend,
+    Pipeline,
+    ProcessGroupExecutionResource,
+    Program,
+    ProgramExecutable,
+    ResourceBindings,
+)
+from fhelium.backend.checkpoints import Checkpoints
+from fhelium.scheme import files
+from fhelium.scheme.ciphertext import Ciphertext
+from fhelium.scheme.encoding import decode, encode
+from fhelium.scheme.encryption import decrypt, encrypt
+from fhelium.scheme.keys import generate_rotation_key, generate_secret_key
+from fhelium.scheme.parameters import Parameters
+
+PROGRAM = """
+func.func @main(%x: tensor<4xi64>, %n: index, %f: f64) -> (tensor<4xi64>, index, f64) {
+  %w = fhelium.material @w : tensor<4xi64>
+  %one = arith.constant 1 : index
+  %a = arith.addi %x, %w : tensor<4xi64>
+  %m = arith.addi %n, %one : index
+  %g = arith.addf %f, %f : f64
+  fhelium.checkpoint "sum"
+  %b = arith.muli %a, %w : tensor<4xi64>
+  %k = arith.addi %m, %one : index
+  fhelium.checkpoint "product"
+  %zero = arith.constant 0 : index
+  %c = scf.for %i = %zero to %k step %one iter_args(%t = %b) -> (tensor<4xi64>) {
+    %u = arith.addi %t, %a : tensor<4xi64>
+    scf.yield %u : tensor<4xi64>
+  }
+  func.return %c, %k, %g : tensor<4xi64>, index, f64
+}
+"""
+X, W = torch.arange(4), torch.tensor([2, 3, 5, 7])
+INPUTS = (X, 3, 0.25)
+EXPECTED = ((X + W) * W + 5 * (X + W), 5, 0.5)
+
+
+def linked(text: str = PROGRAM, weights: torch.Tensor = W) -> ProgramExecutable:
+    compilation = Compilation(Program.parse(text), {"w": weights}, Pipeline.parse("canonicalize"))
+    return OperationBackend().link(compilation)
+
+
+class Spy:
+    """The stages of an executable, with the numbers of those that run."""
+
+    def __init__(self, executable: ProgramExecutable, failing: int | None = None):
+        self.ran: list[int] = []
+        self.failing = failing
+        stages = [(stage, self.watched(i, f)) for i, (stage, f) in enumerate(executable._stages)]
+        object.__setattr__(executable, "_stages", stages)
+
+    def watched(self, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+        def stage(*values: Any) -> Any:
+            self.ran.append(number)
+            if number == self.failing:
+                raise ArithmeticError("lost a limb")
+            return function(*values)
+
+        return stage
+
+
+def stages_run(folder: Path, *inputs: Any, **changes: Any) -> list[int]:
+    """Run, and return the numbers of the stages that ran."""
+    executable = linked(**changes)
+    spy = Spy(executable)
+    checkpoints = Checkpoints(folder)
+    found = executable.run_in_stages(checkpoints, *(inputs or INPUTS))
+    assert len(spy.ran) == 3 - checkpoints.resumed_after
+    if not inputs and not changes:
+        check(found)
+    return spy.ran
+
+
+def check(found: Any) -> None:
+    assert torch.equal(found[0], EXPECTED[0])
+    assert found[1:] == EXPECTED[1:]
+    assert [type(number) for number in found[1:]] == [int, float]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+LAST = "stage-2.rank-0-of-1.safetensors"
+
+
+def test_stages_give_what_a_run_gives_and_the_last_is_kept(tmp_path: Path) -> None:
+    check(linked().run(*INPUTS))
+    folder = tmp_path / "made" / "here"
+    assert stages_run(folder) == [0, 1, 2]
+    assert names(folder) == [LAST]
+    # What lives on, without materials and constants: a, k, b and g.
+    stored = files.load(folder / LAST)
+    assert set(stored) == {"header", "value0", "value1", "value2", "value3"}
+    assert stages_run(folder) == [2]
+
+
+def test_without_checkpoints_the_op_costs_nothing() -> None:
+    def main(executable: ProgramExecutable) -> str:
+        return executable.host_source.partition("def stage_0")[0].strip()
+
+    bare = "\n".join(line for line in PROGRAM.splitlines() if "checkpoint" not in line)
+    assert main(linked()) == main(linked(bare))
+    assert "def stage_2(" in linked().host_source
+    assert "def stage" not in linked(bare).host_source
+
+
+def test_a_program_without_checkpoints_has_no_stages(tmp_path: Path) -> None:
+    bare = linked("func.func @main(%x: index) -> index { func.return %x : index }")
+    with pytest.raises(ValueError, match=r"no fhelium\.checkpoint, expected one at least in the"):
+        bare.run_in_stages(Checkpoints(tmp_path), 1)
+
+
+def test_a_stage_that_fails_is_run_again_alone(tmp_path: Path) -> None:
+    for failing, ran in ((1, [0, 1]), (2, [1, 2])):
+        executable = linked()
+        spy = Spy(executable, failing)
+        with pytest.raises(ArithmeticError):
+            executable.run_in_stages(Checkpoints(tmp_path), *INPUTS)
+        assert spy.ran == ran
+        assert names(tmp_path) == [f"stage-{failing}.rank-0-of-1.safetensors"]
+    (tmp_path / f".{LAST}.0123abcd").write_bytes(b"half")
+    (tmp_path / "stage-2.rank-1-of-2.safetensors").write_bytes(b"another rank's")
+    assert stages_run(tmp_path) == [2]
+    assert names(tmp_path) == [LAST, "stage-2.rank-1-of-2.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "changes"),
+    [
+        ((X + 1, 3, 0.25), {}),
+        ((X, 4, 0.25), {}),
+        ((X, 3, 0.5), {}),
+        ((), {"weights": W + 1}),
+        ((), {"text": PROGRAM.replace("%f, %f", "%f, %g0").replace(
+            "%g =", "%g0 = arith.addf %f, %f : f64\n  %g =")}),
+    ],
+    ids=["tensor", "index", "float", "material", "program"],
+)  # fmt: skip
+def test_checkpoints_of_something_else_do_not_count(
+    tmp_path: Path, inputs: tuple[Any, ...], changes: dict[str, Any]
+) -> None:
+    stages_run(tmp_path)
+    assert stages_run(tmp_path, *inputs, **changes) == [0, 1, 2]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def rewritten(**entries: torch.Tensor | None) -> Callable[[Path], None]:
+    def rewrite(path: Path) -> None:
+        stored = {**files.load(path), **entries}
+        files.save(path, {name: value for name, value in stored.items() if value is not None})
+
+    return rewrite
+
+
+def text(content: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut,
+        flip,
+        rewritten(value3=None),
+        rewritten(value4=torch.zeros(4)),
+        rewritten(value0=torch.zeros(5, dtype=torch.int64)),
+        rewritten(value0=torch.zeros(4)),
+        rewritten(header=None),
+        rewritten(header=torch.zeros(4)),
+        rewritten(header=text(b"[1]")),
+        rewritten(header=text(b"{}")),
+        rewritten(header=text(b"{")),
+    ],
+)
+def test_damaged_checkpoints_do_not_count(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    stages_run(tmp_path)
+    damage(tmp_path / LAST)
+    assert stages_run(tmp_path) == [0, 1, 2]
+
+
+ENCRYPTED = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+!pt = !ckks.plaintext<level = 2, scale = 2^40, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct) -> !ct {
+    %key = fhelium.resource @turn : !ckks.key<rotation, 1>
+    %offset = fhelium.material @offset : !pt
+    %turned = ckks.rotate %x by 1 with %key : !ct, !ckks.key<rotation, 1>
+    fhelium.checkpoint "turned"
+    %again = ckks.rotate %turned by 1 with %key : !ct, !ckks.key<rotation, 1>
+    %sum = ckks.add_plain %again, %offset : !ct, !pt
+    func.return %sum : !ct
+  }
+}
+"""
+
+
+def test_ciphertexts_and_keys(tmp_path: Path, parameters: Parameters) -> None:
+    secret_key = generate_secret_key(parameters)
+    values = np.linspace(-1, 1, parameters.slots)
+    program = Program.parse(ENCRYPTED.replace("PARAMETERS", str(parameters.to_attribute())))
+    x = encrypt(encode(values, parameters, level=2), secret_key)
+    path = tmp_path / "stage-1.rank-0-of-1.safetensors"
+
+    def run(key: Any) -> tuple[Any, int]:
+        bound = ResourceBindings([BoundResource("turn", "rotation-key", key)])
+        offset = {"offset": encode(values, parameters, level=2)}
+        executable = OperationBackend(named_resources=bound).link(Compilation(program, offset))
+        checkpoints = Checkpoints(tmp_path)
+        result = executable.run_in_stages(checkpoints, x)
+        assert isinstance(result, Ciphertext)
+        plain = executable.run(x)
+        assert isinstance(plain, Ciphertext)
+        assert torch.equal(result.data, plain.data)
+        found = decode(decrypt(result, secret_key)).real
+        assert np.abs(found - np.roll(values, -2) - values).max() < 1e-6
+        return result, checkpoints.resumed_after
+
+    key = generate_rotation_key(secret_key, 1)
+    assert [run(key)[1] for _ in range(2)] == [0, 1]
+    other = generate_rotation_key(secret_key, 1)
+    assert run(other)[1] == 0
+    assert run(other)[1] == 1
+    # Residues outside [0, q) do not reach a kernel, even in a file with the right checksums.
+    stored = files.load(path, parameters)
+    data = stored["value0"]
+    assert isinstance(data, torch.Tensor)
+    files.save(path, {**stored, "value0": data + (1 << 50)})
+    assert run(other)[1] == 0
+
+
+SUMS = """
+func.func @main(%x: tensor<4xi64>) -> tensor<4xi64> {
+  %world = fhelium.resource @world : !dist.group
+  %a = dist.all_reduce %x in %world : tensor<4xi64> combine {
+  ^bb0(%p: tensor<4xi64>, %q: tensor<4xi64>):
+    %s = arith.addi %p, %q : tensor<4xi64>
+    dist.yield %s : tensor<4xi64>
+  }
+  fhelium.checkpoint "first"
+  %b = arith.addi %a, %x : tensor<4xi64>
+  %c = dist.all_reduce %b in %world : tensor<4xi64> combine {
+  ^bb0(%p: tensor<4xi64>, %q: tensor<4xi64>):
+    %s = arith.addi %p, %q : tensor<4xi64>
+    dist.yield %s : tensor<4xi64>
+  }
+  fhelium.checkpoint "second"
+  %d = arith.addi %c, %x : tensor<4xi64>
+  func.return %d : tensor<4xi64>
+}
+"""
+
+
+def sums(rank: int, ranks: int = 2) -> torch.Tensor:
+    """Return what SUMS gives on the inputs X + rank."""
+    total = ranks * X + ranks * (ranks - 1) // 2
+    return ranks * total + total + X + rank
+
+
+def on_two_ranks(folder: Path) -> list[tuple[list[int], bool]]:
+    """Lose the file of one rank, then the folder of one, and run again."""
+    rank = torch.distributed.get_rank()
+    own = folder / str(rank)
+    world = BoundResource("world", "process-group", ProcessGroupExecutionResource())
+    backend = OperationBackend(named_resources=ResourceBindings([world]))
+    seen: list[tuple[list[int], bool]] = []
+    for lost in (False, False, True):
+        executable = backend.link(Compilation(Program.parse(SUMS), pipeline=Pipeline.parse("cse")))
+        spy = Spy(executable)
+        if lost and rank == 1:
+            (own / "stage-2.rank-1-of-2.safetensors").unlink()
+        found = executable.run_in_stages(Checkpoints(own), X + rank)
+        assert isinstance(found, torch.Tensor)
+        seen.append((spy.ran, torch.equal(found, sums(rank))))
+        assert names(own) == [f"stage-2.rank-{rank}-of-2.safetensors"]
+    return seen
+
+
+def test_ranks_go_on_where_all_of_them_can(on_ranks: OnRanks, tmp_path: Path) -> None:
+    for seen in on_ranks(on_two_ranks, 2, tmp_path):
+        assert seen == [([0, 1, 2], True), ([2], True), ([0, 1, 2], True)]
+
+
+DYING = """
+import os, signal, sys
+from pathlib import Path
+import torch.distributed
+from fhelium.tools.run import main
+
+real, calls = torch.distributed.all_to_all_single, 0
+rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
+
+def watched(*arguments, **options):
+    global calls
+    calls += 1
+    if calls == 2 and (rank, attempt) == ("1", "0"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    with open(Path(__file__).parent / f"log-{attempt}-{rank}", "a") as log:
+        log.write("sum\\n")
+    return real(*arguments, **options)
+
+torch.distributed.all_to_all_single = watched
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_rank_that_is_killed_in_the_second_stage_goes_on_there(tmp_path: Path) -> None:
+    """Under torchrun, which starts all ranks again."""
+    (tmp_path / "rank.py").write_text(DYING)
+    (tmp_path / "program.mlir").write_text(SUMS)
+    for rank in range(2):
+        files.save(tmp_path / f"inputs-{rank}.safetensors", {"x": X + rank})
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    command += ["2", "--max-restarts", "1", str(tmp_path / "rank.py")]
+    command += [str(tmp_path / "program.mlir"), "--checkpoint", str(tmp_path / "stages")]
+    command += ["--inputs", str(tmp_path / "inputs-{rank}.safetensors")]
+    command += ["--output", str(tmp_path / "result-{rank}.safetensors")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "resumed after stage 1" in done.stdout
+    for rank in range(2):
+        found = files.load(tmp_path / f"result-{rank}.safetensors")["result"]
+        assert torch.equal(found, sums(rank))  # pyright: ignore
+        assert (tmp_path / f"log-1-{rank}").read_text() == "sum\n"
+    assert (tmp_path / "log-0-1").read_text() == "sum\n"

@@ -1,0 +1,182 @@
+"""Costs: calibration files and what lies between samples, counts against lowered programs, and
+`fhelium-run --calibrate`. Parameters are INSECURE, for tests alone.
+"""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fhelium.dialects import rns
+from fhelium.frontends.program import Program
+from fhelium.passes.calibration import (
+    OPERATIONS,
+    Calibration,
+    CalibrationError,
+    Sample,
+    default_calibration,
+)
+from fhelium.passes.cost_model import Cost, CostModel, ProgramCosts
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.fhelium_annotate_cost import costs_of
+from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.pipeline import Pipeline
+from fhelium.scheme.parameters import Parameters
+from fhelium.tools import calibrate as calibrating
+from fhelium.tools import interpretation
+from fhelium.tools.run import main
+
+SMALL = Parameters.build(ring_degree=1 << 5, depth=2, scale_bits=40, digits=2, insecure=True)
+SAMPLE = Sample("torch", "rns.ntt", 1024, 4, 0.5)
+
+PROGRAM = f"""
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+!ct3 = !ckks.ciphertext<level = 2, scale = 2^80, components = 3, form = evaluation>
+!big = !ckks.ciphertext<level = 2, scale = 2^80, components = 2, form = evaluation>
+builtin.module attributes {{ckks.parameters = {SMALL.to_attribute()}}} {{
+  func.func @main(%x: !ct) -> !big {{
+    %turn = fhelium.resource @turn : !ckks.key<rotation, 1>
+    %key = fhelium.resource @relinearization : !ckks.key<relinearization>
+    %turned = ckks.rotate %x by 1 with %turn : !ct, !ckks.key<rotation, 1>
+    %sum = ckks.add %turned, %x : !ct
+    %square = ckks.square %sum : !ct -> !ct3
+    %result = ckks.relinearize %square with %key : !ct3 -> !big
+    func.return %result : !big
+  }}
+}}
+"""
+
+
+def cost_of(program: Program, family: str = "torch") -> Cost:
+    costs = costs_of(program.module, family=family)
+    return costs.total(program.function())
+
+
+def test_samples_and_what_lies_between():
+    calibration = Calibration(
+        "", (SAMPLE, replace(SAMPLE, units=8, seconds=0.7), replace(SAMPLE, units=8, seconds=0.9))
+    )
+
+    def seconds(degree: int, units: int) -> float | None:
+        return calibration.seconds("torch", "rns.ntt", degree, units)
+
+    assert seconds(1024, 4) == 0.5
+    assert seconds(1024, 8) == pytest.approx(0.8)
+    assert seconds(1024, 6) == pytest.approx(0.65)
+    assert seconds(1024, 2) == pytest.approx(0.25)
+    assert seconds(1024, 16) == pytest.approx(1.6)
+    assert seconds(4096, 4) == pytest.approx(0.5 * 4 * 12 / 10)
+    assert calibration.seconds("cpu", "rns.ntt", 1024, 4) is None
+    assert calibration.seconds("torch", "rns.add", 1024, 4) is None
+
+
+def test_a_program_costs_what_its_lowering_does():
+    program = Program.parse(PROGRAM)
+    program.verify()
+    for family in ("torch", "cpu"):
+        whole = cost_of(program, family)
+        lowered = program.clone()
+        Pipeline.parse("convert-ckks-to-rns").apply(lowered)
+        found = cost_of(lowered, family)
+        assert replace(found, milliseconds=0.0) == replace(whole, milliseconds=0.0)
+        assert found.milliseconds == pytest.approx(whole.milliseconds)
+        transforms = [op for op in lowered.module.walk() if isinstance(op, rns.NttOp | rns.InttOp)]
+        limbs = sum(op.result.type.components * len(op.result.type.basis) for op in transforms)
+        assert whole.ntts == limbs
+        assert whole.key_switches == 2
+        assert whole.unknown == 0
+        assert whole.milliseconds > 0
+
+
+def test_recorded_implementations_decide_the_family():
+    program = Program.parse(PROGRAM)
+    model = CostModel(SMALL, Calibration("", (SAMPLE, replace(SAMPLE, family="cpu", seconds=1.0))))
+    Pipeline.parse("convert-ckks-to-rns").apply(program)
+    before = ProgramCosts(program.module, model).total(program.function())
+    assign = Pipeline.parse('fhelium-assign-implementations{target=cpu op="rns.ntt"}')
+    assign.apply(program)
+    after = ProgramCosts(program.module, model).total(program.function())
+    assert after.milliseconds == pytest.approx(2 * before.milliseconds)
+    assert after.unknown == before.unknown > 0
+
+
+def test_calibration_files_come_back():
+    calibration = Calibration("a machine", (SAMPLE, replace(SAMPLE, family="cpu")))
+    assert Calibration.from_json(calibration.to_json(), "file") == calibration
+    assert "default calibration" in default_calibration().machine
+
+
+def with_sample(**changes: object) -> str:
+    sample = {**vars(SAMPLE), **changes}
+    return json.dumps({"version": 1, "machine": "", "samples": [sample]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "found no JSON ("),
+        ("[" * 100000, "found no JSON ("),
+        ("[]", "expected an object with version, machine and samples"),
+        ('{"version": 1}', "expected an object with version, machine and samples"),
+        ('{"version": 2, "machine": "", "samples": []}', "found version 2, expected 1"),
+        ('{"version": 1, "machine": "\\n", "samples": []}', "expected a machine in one line"),
+        ('{"version": 1, "machine": "", "samples": []}', "expected 1 to 16384 samples"),
+        ('{"version": 1, "machine": "", "samples": [3]}', "sample 0: expected an object with fam"),
+        (with_sample(extra=1), "sample 0: expected an object with family, op, ring_degree, units,"),
+        (with_sample(family="gpu"), "sample 0: found family 'gpu', expected one of torch, cpu"),
+        (with_sample(op=[]), "sample 0: found op [], expected an op of rns"),
+        (with_sample(ring_degree=12), "sample 0: found ring_degree 12, expected a power of two"),
+        (with_sample(ring_degree=4), "sample 0: found ring_degree 4, expected a power of two"),
+        (with_sample(units=0), "sample 0: found units 0, expected 1 to"),
+        (with_sample(units=True), "sample 0: found units True, expected 1 to"),
+        (with_sample(seconds=0), "sample 0: found seconds 0, expected a number above 0"),
+        (with_sample(seconds=float("nan")), "sample 0: found seconds nan, expected a number"),
+        (with_sample(seconds=float("inf")), "sample 0: found seconds inf, expected a number"),
+    ],
+)
+def test_what_is_no_calibration(text: str, message: str):
+    with pytest.raises(CalibrationError) as caught:
+        Calibration.from_json(text, "file")
+    assert str(caught.value).startswith(f"file: {message}")
+    assert str(caught.value).endswith("write one with fhelium-run PROGRAM --calibrate FILE")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path):
+    program = Program.parse(PROGRAM)
+    missing = tmp_path / "missing"
+    with pytest.raises(PassFailure, match=r"cannot read '.*missing': No such file"):
+        costs_of(program.module, str(missing))
+    large = tmp_path / "large"
+    large.write_bytes(b" " * ((1 << 22) + 1))
+    with pytest.raises(PassFailure, match="found more than 4194304 bytes, expected fewer"):
+        costs_of(program.module, str(large))
+
+
+@pytest.mark.parametrize("family", ["torch", pytest.param("cpu", marks=pytest.mark.long)])
+def test_calibrate(
+    family: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    only = partial(calibrating.calibrate, families=(family,))
+    monkeypatch.setattr(interpretation, "calibrate", only)
+    for name in ("LEAST_ROUNDS", "MOST_ROUNDS", "COLLECTIVE_ROUNDS", "COMPANY_ROUNDS"):
+        monkeypatch.setattr(calibrating, name, 1)
+    path, file = tmp_path / "program.mlir", tmp_path / "here.json"
+    text = PROGRAM.replace("%sum =", "%g = fhelium.resource @g : !dist.group\n %sum =")
+    path.write_text(text)
+    assert main([str(path), "--calibrate", str(file)]) == 0
+    calibration = Calibration.load(str(file))
+    assert f"wrote {file}: {len(calibration.samples)} samples" in capsys.readouterr().out
+    measured = {sample.op for sample in calibration.samples}
+    assert {sample.family for sample in calibration.samples} == {family}
+    found = {name for name in OPERATIONS if name in FAMILIES[family]} - {"rns.moduli"}
+    assert measured == found
+    program = Program.parse(PROGRAM)
+    costs = costs_of(program.module, str(file))
+    assert costs.model.calibration.machine.startswith("measured on ")
+    assert main([str(path), "--calibrate", str(tmp_path / "no" / "such.json")]) == 1
+    assert "cannot write" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+"""The `ckks` dialect on plain vectors, against what its ops say they do."""
+
+import numpy as np
+import pytest
+from xdsl.utils.exceptions import InterpretationError
+
+from fhelium.dialects import ckks
+from fhelium.frontends.program import Program
+from fhelium.frontends.tracing import trace
+from fhelium.interpreters.ckks import evaluate
+from fhelium.scheme.parameters import Parameters
+
+SLOTS = 8
+RNG = np.random.default_rng(0)
+X, Y = (RNG.normal(size=SLOTS) + 1j * RNG.normal(size=SLOTS) for _ in range(2))
+P, Q = (RNG.normal(size=SLOTS) for _ in range(2))
+
+OPS = {
+    "ckks.add %x, %y : !ct": X + Y,
+    "ckks.sub %x, %y : !ct": X - Y,
+    "ckks.negate %x : !ct": -X,
+    "ckks.add_plain %x, %p : !ct, !pt": X + P,
+    "ckks.sub_plain %x, %p : !ct, !pt": X - P,
+    "ckks.mul %x, %y : (!ct, !ct) -> !ct": X * Y,
+    "ckks.square %x : !ct -> !ct": X * X,
+    "ckks.mul_plain %x, %p : (!ct, !pt) -> !ct": X * P,
+    "ckks.weighted_sum %x, %y by %p, %q : (!ct, !ct, !pt, !pt) -> !ct": X * P + Y * Q,
+    "ckks.add_scalar %x, 0.5 : !ct": X + 0.5,
+    "ckks.mul_scalar %x, 0.5 : !ct -> !ct": X * 0.5,
+    "ckks.mul_integer %x, 3 : !ct": X * 3,
+    "ckks.relinearize %x with %r : !ct -> !ct": X,
+    "ckks.relinearize_rescale %x with %r : !ct -> !ct": X,
+    "ckks.rescale %x : !ct -> !ct": X,
+    "ckks.mod_switch %x : !ct -> !ct": X,
+    "ckks.to_evaluation %x : !ct -> !ct": X,
+    "ckks.to_coefficient %x : !ct -> !ct": X,
+    "ckks.rotate %x by 3 with %k3 : !ct, !ckks.key<rotation, 3>": np.roll(X, -3),
+    "ckks.conjugate %x with %c : !ct": np.conj(X),
+    "ckks.encode %v : tensor<3xf64> -> !pt": np.array([1, 2, 3, 0, 0, 0, 0, 0]),
+    "ckks.encrypt %p with %public : !pt, !ckks.client_key<public> -> !ct": P,
+    "ckks.decrypt %x with %secret : !ct -> !pt": X,
+    "ckks.decode %p : !pt -> tensor<3xf64>": P[:3],
+}
+
+RESULTS = {"ckks.encode": "!pt", "ckks.decrypt": "!pt", "ckks.decode": "tensor<3xf64>"}
+
+KEYS = """
+  %r = fhelium.resource @r : !ckks.key<relinearization>
+  %c = fhelium.resource @c : !ckks.key<conjugation>
+  %k1 = fhelium.resource @k1 : !ckks.key<rotation, -1>
+  %k3 = fhelium.resource @k3 : !ckks.key<rotation, 3>
+  %public = fhelium.resource @public : !ckks.client_key<public>
+  %secret = fhelium.resource @secret : !ckks.client_key<secret>
+  %v = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf64>
+"""
+
+
+def run(line: str, types: str, names: str = "%z") -> tuple[np.ndarray, ...]:
+    program = Program.parse(
+        "!ct = !ckks.ciphertext\n!pt = !ckks.plaintext\n"
+        f"func.func @main(%x: !ct, %y: !ct, %p: !pt, %q: !pt) -> ({types}) {{{KEYS}"
+        f"  {names} = {line}\n  func.return {names} : {types}\n}}"
+    )
+    program.verify()
+    return evaluate(program, X, Y, P, Q)
+
+
+@pytest.mark.parametrize(("line", "expected"), OPS.items(), ids=[line.split()[0] for line in OPS])
+def test_operations(line: str, expected: np.ndarray):
+    (found,) = run(line, RESULTS.get(line.split()[0], "!ct"))
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+def test_rotations_of_one_value():
+    line = (
+        "ckks.rotate_many %x by [-1, 3] with %k1, %k3 : "
+        "(!ct, !ckks.key<rotation, -1>, !ckks.key<rotation, 3>) -> (!ct, !ct)"
+    )
+    left, right = run(line, "!ct, !ct", "%z, %u")
+    np.testing.assert_array_equal(left, np.roll(X, 1))
+    np.testing.assert_array_equal(right, np.roll(X, -3))
+
+
+def test_every_operation_is_among_them():
+    assert {line.split()[0] for line in OPS} | {"ckks.rotate_many"} == {
+        operation.name for operation in ckks.OPERATIONS
+    }
+
+
+def test_scheduled_programs():
+    """Levels and scales are no part of the message."""
+    parameters = Parameters.build(ring_degree=16, depth=4, scale_bits=30, insecure=True)
+    program = trace(lambda x, y: 0.5 * (x * y + x.rotate(1)) ** 2 - y.conjugate() + 1, parameters)
+    (found,) = evaluate(program, X, Y)
+    expected = 0.5 * (X * Y + np.roll(X, -1)) ** 2 - np.conj(Y) + 1
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    batch = np.stack([X, Y])
+    (found,) = evaluate(program, batch, batch)
+    np.testing.assert_allclose(found[1], evaluate(program, Y, Y)[0], atol=1e-12)
+
+
+def test_programs_of_another_level():
+    program = Program.parse(
+        'func.func @main(%x: !ckks.ciphertext) { "test.op"() : () -> () func.return }'
+    )
+    with pytest.raises(InterpretationError, match=r"test\.op"):
+        evaluate(program, X)

@@ -1,0 +1,297 @@
+"""Starting ranks with `--nproc`, with torchrun and on two hosts, and ending them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import torch
+
+from fhelium.scheme import files
+
+SUM = """
+func.func @main(%x: tensor<4xi64>) -> (tensor<4xi64>, index) {
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %sum = dist.all_reduce %x in %world : tensor<4xi64> combine {
+  ^bb0(%a: tensor<4xi64>, %b: tensor<4xi64>):
+    %c = arith.addi %a, %b : tensor<4xi64>
+    dist.yield %c : tensor<4xi64>
+  }
+  func.return %sum, %rank : tensor<4xi64>, index
+}
+"""
+ONLY_SOME = """
+func.func @main(%x: tensor<4xi64>) {
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %rank, %zero : index
+  scf.if %first {
+    %y = dist.broadcast %x from 0 in %world : tensor<4xi64>
+  } else {
+    dist.barrier in %world
+  }
+  func.return
+}
+"""
+VALUES = torch.arange(4)
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
+LIMIT = 240
+
+
+class Place:
+    """A folder with a program and an input a rank."""
+
+    def __init__(self, folder: Path, ranks: int = 2):
+        self.folder = folder
+        self.program = str(folder / "program.mlir")
+        (folder / "program.mlir").write_text(SUM)
+        for rank in range(ranks):
+            files.save(self.path(f"inputs-{rank}"), {"x": VALUES + rank})
+
+    def path(self, name: str) -> str:
+        return str(self.folder / f"{name}.safetensors")
+
+    def arguments(self, inputs: str = "inputs-{rank}") -> list[str]:
+        paths = ["--inputs", self.path(inputs), "--output", self.path("result-{rank}")]
+        return [self.program, *paths]
+
+    def check_results(self, ranks: int = 2) -> None:
+        total = ranks * VALUES + ranks * (ranks - 1) // 2
+        for rank in range(ranks):
+            found = files.load(self.path(f"result-{rank}"))
+            assert torch.equal(found["result0"], total)  # pyright: ignore
+            assert found["result1"] == rank
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def start(command: list[str], **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def launcher(*arguments: str) -> subprocess.Popen[str]:
+    return start([sys.executable, "-m", "fhelium.tools.run", *arguments])
+
+
+def children(parent: int, count: int) -> list[int]:
+    """Return the ids of the processes that one started, once there are `count`."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        if len(found) == count:
+            return [int(each) for each in found]
+        time.sleep(0.05)
+    raise AssertionError(f"process {parent} did not start {count} others")
+
+
+@contextmanager
+def waiting_for_inputs(place: Place, *ranks: int, total: int = 2) -> Iterator[Callable[[], None]]:
+    """Make `pipe-RANK` inputs that some ranks wait for, and yield a call that waits until they do.
+
+    By then a rank has met the others and linked the program.
+    """
+    for rank in range(total):
+        if rank in ranks:
+            os.mkfifo(place.path(f"pipe-{rank}"))
+        else:
+            os.link(place.path(f"inputs-{rank}"), place.path(f"pipe-{rank}"))
+    held: list[int] = []
+
+    def wait() -> None:
+        end = time.monotonic() + LIMIT
+        for rank in ranks:
+            while True:
+                try:
+                    # Fails until somebody reads.
+                    held.append(os.open(place.path(f"pipe-{rank}"), os.O_WRONLY | os.O_NONBLOCK))
+                    break
+                except OSError:
+                    assert time.monotonic() < end, f"rank {rank} does not read its inputs"
+                    time.sleep(0.05)
+
+    try:
+        yield wait
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def has_ended(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until_ended(processes: list[int]) -> None:
+    end = time.monotonic() + LIMIT
+    while not all(has_ended(process) for process in processes):
+        if time.monotonic() > end:
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            raise AssertionError(f"some of the processes {processes} outlive their launcher")
+        time.sleep(0.05)
+
+
+def test_torchrun_starts_the_ranks(place: Place) -> None:
+    command = [*TORCHRUN, "--standalone", "--nproc-per-node", "2", "-m", "fhelium.tools.run"]
+    process = start([*command, *place.arguments()])
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, errors
+    place.check_results()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param([sys.executable, "-m", "fhelium.tools.run", "--nproc", "2"], id="nproc"),
+        pytest.param(
+            [*TORCHRUN, "--standalone", "--nproc-per-node", "2", "-m", "fhelium.tools.run"],
+            id="torchrun",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_killing_the_launcher_ends_the_ranks(place: Place, command: list[str]) -> None:
+    with waiting_for_inputs(place, 0, 1) as wait:
+        process = start([*command, *place.arguments("pipe-{rank}")])
+        wait()
+        ranks = children(process.pid, 2)
+        process.kill()
+        process.communicate(timeout=LIMIT)
+        wait_until_ended(ranks)
+
+
+def test_a_rank_is_not_started_for_a_launcher_that_has_ended() -> None:
+    from fhelium.tools import tether
+
+    command = [sys.executable, "-I", "-S", tether.__file__, "1", "echo", "started"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert process.returncode == 1
+    assert process.stdout == ""
+    assert "the process 1 that started this one has ended" in process.stderr
+
+
+@pytest.mark.long
+def test_a_stopped_rank_ends_the_launch(place: Place) -> None:
+    with waiting_for_inputs(place, 1) as wait:
+        process = launcher("--nproc", "2", "--timeout", "20", *place.arguments("pipe-{rank}"))
+        wait()
+        ranks = children(process.pid, 2)
+        stopped = next(r for r in ranks if b"RANK=1\0" in Path(f"/proc/{r}/environ").read_bytes())
+        os.kill(stopped, signal.SIGSTOP)
+        _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "the comparison of programs in @world failed on rank 0: rank 1 no longer ans" in errors
+    wait_until_ended(ranks)
+
+
+@pytest.mark.long
+def test_what_is_verified_can_be_run_all_the_same(place: Place) -> None:
+    Path(place.program).write_text(ONLY_SOME)
+    process = launcher("--nproc", "2", *place.arguments())
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "program.mlir:8:10: error: dist-verify-spmd: dist.broadcast in @world may run" in errors
+    process = launcher("--nproc", "2", "--no-verify-spmd", *place.arguments())
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "met another collective on rank" in errors
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[str]]:
+    """Two network namespaces with one cable between them, at 10.77.0.1 and 10.77.0.2."""
+    names = [f"fhelium-{os.getpid()}-{number}" for number in (1, 2)]
+    ends = [f"fh{os.getpid() % 100000}{end}" for end in "ab"]
+
+    def ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=20)
+
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+        for number, (name, end) in enumerate(zip(names, ends, strict=True), start=1):
+            ip("link", "set", end, "netns", name, "name", "cable")
+            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "cable")
+            for device in ("cable", "lo"):
+                ip("-n", name, "link", "set", device, "up")
+        yield names
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no network namespaces here: {getattr(error, 'stderr', None) or error}")
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def on_host(name: str, command: list[str], **environment: str) -> subprocess.Popen[str]:
+    inside = ["ip", "netns", "exec", name, *command]
+    return start(inside, GLOO_SOCKET_IFNAME="cable", TP_SOCKET_IFNAME="cable", **environment)
+
+
+@pytest.mark.long
+def test_two_hosts(place: Place, hosts: list[str]) -> None:
+    """One rank a host, started by hand."""
+    run = [sys.executable, "-m", "fhelium.tools.run", *place.arguments()]
+    meeting = {"WORLD_SIZE": "2", "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29500"}
+    ranks = [on_host(host, run, RANK=str(rank), **meeting) for rank, host in enumerate(hosts)]
+    for rank in ranks:
+        _, errors = rank.communicate(timeout=LIMIT)
+        assert rank.returncode == 0, errors
+    place.check_results()
+
+
+@pytest.mark.long
+def test_two_hosts_with_torchrun(tmp_path: Path, hosts: list[str]) -> None:
+    """Two ranks a host."""
+    place = Place(tmp_path, ranks=4)
+    command = [*TORCHRUN, "--nnodes", "2", "--nproc-per-node", "2"]
+    command += ["--master-addr", "10.77.0.1", "--master-port", "29500"]
+    run = ["-m", "fhelium.tools.run", *place.arguments()]
+    ranks = [
+        on_host(host, [*command, "--node-rank", str(number), *run])
+        for number, host in enumerate(hosts)
+    ]
+    for rank in ranks:
+        _, errors = rank.communicate(timeout=LIMIT)
+        assert rank.returncode == 0, errors
+    place.check_results(ranks=4)
+
+
+@pytest.mark.long
+def test_a_cable_that_is_cut(place: Place, hosts: list[str]) -> None:
+    """The store is at the other end too: the rank says that it does not answer."""
+    run = [sys.executable, "-m", "fhelium.tools.run", "--timeout", "20"]
+    run += place.arguments("pipe-{rank}")
+    meeting = {"WORLD_SIZE": "2", "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29500"}
+    with waiting_for_inputs(place, 0) as wait:
+        ranks = [on_host(host, run, RANK=str(rank), **meeting) for rank, host in enumerate(hosts)]
+        try:
+            wait()
+            command = ["ip", "-n", hosts[1], "link", "set", "cable", "down"]
+            subprocess.run(command, check=True, timeout=20)
+            _, errors = ranks[1].communicate(timeout=LIMIT)
+            assert ranks[1].returncode == 1
+            assert "the comparison of programs in @world failed on rank 1: the store by" in errors
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.communicate()

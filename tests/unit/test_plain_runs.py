@@ -1,0 +1,332 @@
+"""`fhelium-run --interpret` and `--compare-levels`: what they compute, find and refuse.
+
+Parameters are INSECURE, for tests alone.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from clients import client_of
+
+from fhelium.backend import (
+    OperationBackend,
+    Pipeline,
+    Program,
+    ResourceBindings,
+    default_pipeline,
+)
+from fhelium.backend.default import default_registry
+from fhelium.backend.torch_family import ciphertexts, residues
+from fhelium.backend.torch_family.residues import Call, Kernel
+from fhelium.dialects import ckks, rns
+from fhelium.scheme import files
+from fhelium.scheme.ciphertext import Ciphertext
+from fhelium.scheme.encoding import encode
+from fhelium.scheme.encryption import encrypt
+from fhelium.scheme.keys import SwitchingKey, generate_secret_key
+from fhelium.scheme.parameters import Parameters
+from fhelium.tools.comparison import Comparison, compare_residues, first_excess
+from fhelium.tools.run import main
+
+SMALL = Parameters.build(ring_degree=1 << 6, depth=2, scale_bits=40, digits=3, insecure=True)
+SLOTS = SMALL.slots
+ATTRIBUTE = str(SMALL.to_attribute())
+
+CKKS = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+!pt = !ckks.plaintext<level = 2, scale = 2^40, form = evaluation>
+!three = !ckks.ciphertext<level = 2, scale = 2^80, components = 3, form = evaluation>
+!big = !ckks.ciphertext<level = 2, scale = 2^80, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct) -> !big {
+    %turn = fhelium.resource @turn : !ckks.key<rotation, 1>
+    %key = fhelium.resource @relinearization : !ckks.key<relinearization>
+    %offset = fhelium.material @offset : !pt
+    %turned = ckks.rotate %x by 1 with %turn : !ct, !ckks.key<rotation, 1>
+    %sum = ckks.add_plain %turned, %offset : !ct, !pt
+    %square = ckks.square %sum : !ct -> !three
+    %result = ckks.relinearize %square with %key : !three -> !big
+    func.return %result : !big
+  }
+}
+""".replace("PARAMETERS", ATTRIBUTE)
+
+SECURE = """
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !secure.tensor<4>) -> !secure.tensor<2> {
+    %w = fhelium.material @w : tensor<2x4xf64>
+    %0 = secure.matvec %w, %x : tensor<2x4xf64>, !secure.tensor<4> -> !secure.tensor<2>
+    %1 = secure.mul %0, %0 : !secure.tensor<2>, !secure.tensor<2>
+    func.return %1 : !secure.tensor<2>
+  }
+}
+""".replace("PARAMETERS", ATTRIBUTE)
+
+X = np.random.default_rng(1).uniform(-1, 1, SLOTS)
+OFFSET = np.linspace(-0.5, 0.5, SLOTS)
+EXPECTED = (np.roll(X, -1) + OFFSET) ** 2
+
+
+class Tool:
+    """Runs `fhelium-run` in this process, on files of a folder."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]):
+        self.folder, self.capsys = folder, capsys
+
+    def save(self, name: str, **values: files.Storable) -> str:
+        path = str(self.folder / f"{name}.safetensors")
+        files.save(path, values)
+        return path
+
+    def __call__(self, text: str, *options: str) -> tuple[int, str, str]:
+        path = self.folder / "program.mlir"
+        path.write_text(text)
+        code = main([str(path), *options])
+        out, err = self.capsys.readouterr()
+        return code, out, err.replace(f"{self.folder}/", "")
+
+    def results(self) -> dict[str, np.ndarray]:
+        loaded = files.load(self.folder / "out.safetensors", SMALL)
+        return {name: np.asarray(value) for name, value in loaded.items()}
+
+
+@pytest.fixture
+def tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tool:
+    return Tool(tmp_path, capsys)
+
+
+def tensor(values: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def switching_keys() -> dict[str, files.Storable]:
+    client = client_of(SMALL)
+    found = {
+        "turn": client.key("rotation_1", "rotation-key").value,
+        "relinearization": client.key("relinearization", "relinearization-key").value,
+    }
+    return {name: key for name, key in found.items() if isinstance(key, SwitchingKey)}
+
+
+def test_interpret_slots(tool: Tool):
+    inputs = tool.save("in", x=tensor(X))
+    materials = tool.save("materials", offset=tensor(OFFSET))
+    output = str(tool.folder / "out.safetensors")
+    options = ["--inputs", inputs, "--materials", materials, "--output", output]
+    assert tool(CKKS, "--interpret", *options) == (0, "", "")
+    (name, found), *others = tool.results().items()
+    assert (name, others) == ("result", [])
+    np.testing.assert_allclose(found, EXPECTED, atol=1e-14)
+
+
+def test_interpret_encrypted_inputs(tool: Tool):
+    key = generate_secret_key(SMALL)
+    files.save_secret_key(tool.folder / "secret.safetensors", key)
+    inputs = tool.save("in", x=encrypt(encode(X, SMALL), key))
+    materials = tool.save("materials", offset=encode(OFFSET, SMALL))
+    options = ["--interpret", "--inputs", inputs, "--materials", materials]
+    options += ["--output", str(tool.folder / "out.safetensors")]
+    code, _, error = tool(CKKS, *options)
+    assert code == 1
+    assert error == (
+        "fhelium-run: error: x is a ciphertext, expected plain numbers: give --secret-key FILE to "
+        "read it\n"
+    )
+    secret = str(tool.folder / "secret.safetensors")
+    assert tool(CKKS, *options, "--secret-key", secret) == (0, "", "")
+    found = tool.results()
+    np.testing.assert_allclose(found["result"], EXPECTED, atol=1e-6)
+    # What is left of the noise is complex.
+    assert np.abs(found["result.imaginary"]).max() < 1e-6
+
+
+def test_interpret_tensors(tool: Tool):
+    x, w = np.array([1.0, -2.0, 0.5, 0.25]), np.arange(8.0).reshape(2, 4)
+    options = ["--inputs", tool.save("in", x=tensor(x))]
+    options += ["--materials", tool.save("materials", w=tensor(w))]
+    options += ["--output", str(tool.folder / "out.safetensors")]
+    assert tool(SECURE, "--interpret", *options) == (0, "", "")
+    np.testing.assert_allclose(tool.results()["result"], (w @ x) ** 2)
+
+
+def test_interpret_residues_like_a_run(tool: Tool):
+    program = Program.parse(CKKS)
+    default_pipeline().apply(program)
+    client = client_of(SMALL)
+    keys = tool.save("keys", **switching_keys())
+    x = encrypt(encode(X, SMALL), client.secret_key)
+    options = ["--inputs", tool.save("in", x=x), "--keys", keys, "--pipeline", "cse"]
+    options += ["--materials", tool.save("materials", offset=encode(OFFSET, SMALL))]
+    options += ["--output", str(tool.folder / "out.safetensors")]
+    text = program.text()
+    assert tool(text, *options)[0] == 0
+    ran = files.load(tool.folder / "out.safetensors", SMALL)["result"]
+    options += ["--interpret"]
+    assert tool(text, *options) == (0, "", "")
+    assert isinstance(ran, Ciphertext)
+    assert (tool.results()["result"] == ran.data.numpy()).all()
+    code, out, error = tool(text, *options[:-1], "--compare-levels")
+    assert (code, error) == (0, "")
+    assert re.search(r"all \d+ values are within their bounds", out)
+    assert "rns against exact integers" in out
+
+
+def test_compare_slots(tool: Tool):
+    options = ["--compare-levels", "--inputs", tool.save("in", x=tensor(X))]
+    options += ["--materials", tool.save("materials", offset=tensor(OFFSET))]
+    code, out, error = tool(CKKS, *options)
+    assert (code, error) == (0, "")
+    assert "encrypted ckks against plain slots" in out
+    assert "all 4 values are within their bounds" in out
+    # With keys of the caller, which do not fit: the first op that uses one is named.
+    wrong = generate_secret_key(SMALL)
+    files.save_secret_key(tool.folder / "secret.safetensors", wrong)
+    keys = tool.save("keys", **switching_keys())
+    options += ["--secret-key", str(tool.folder / "secret.safetensors"), "--keys", keys]
+    code, out, error = tool(CKKS, *options)
+    assert code == 1
+    assert re.fullmatch(
+        r"fhelium-run: error: encrypted ckks against plain slots: the first value beyond its bound "
+        r"is that of ckks\.rotate %turned at program\.mlir:11:\d+: error \d\.\d+e[+-]\d+, "
+        r"bound \d\.\d+e-\d+\n",
+        error,
+    )
+
+
+def test_compare_tensors(tool: Tool):
+    x, w = np.array([1.0, -0.5, 0.5, 0.25]), np.linspace(-1, 1, 8).reshape(2, 4)
+    options = ["--compare-levels", "--inputs", tool.save("in", x=tensor(x))]
+    options += ["--materials", tool.save("materials", w=tensor(w))]
+    code, out, error = tool(SECURE, *options)
+    assert (code, error) == (0, "")
+    assert "plain slots against plain tensors: all 1 results agree" in out
+    assert "values are within their bounds" in out
+    pipeline = f"secure-pack,ckks-lazy,{default_pipeline()}"
+    assert tool(SECURE, *options, "--pipeline", pipeline)[0] == 0
+
+
+def shifted(kernel: Kernel) -> Kernel:
+    """Return the kernel with its results in the wrong places."""
+
+    def bind(call: Call) -> Callable[..., torch.Tensor]:
+        run = kernel(call)
+        return lambda *inputs: run(*inputs).roll(1, -1)
+
+    return bind
+
+
+@pytest.mark.parametrize(
+    ("operation", "pipeline", "found"),
+    [
+        # Lowered, the last key product of the rotation is wrong, and nothing before it.
+        (rns.KeyProductOp, str(default_pipeline()), "ckks.rotate"),
+        (rns.SquareOp, str(default_pipeline()), "ckks.square"),
+        (ckks.AddPlainOp, "cse", "ckks.add_plain"),
+        (ckks.RelinearizeOp, "cse", "ckks.relinearize"),
+    ],
+)
+def test_a_wrong_implementation_is_found(operation: type, pipeline: str, found: str):
+    families = [
+        (residues.KERNELS, residues.TorchResidueImplementation),
+        (ciphertexts.KERNELS, ciphertexts.TorchCiphertextImplementation),
+    ]
+    kernels, family = next(each for each in families if operation in each[0])
+    wrong = family("wrong", (operation,), shifted(kernels[operation]))  # pyright: ignore
+    assign = f'fhelium-assign-implementations{{op="{operation.name}" implementation="wrong"}}'
+    program, client = Program.parse(CKKS), client_of(SMALL)
+    turn = replace(client.key("rotation_1", "rotation-key"), symbol="turn")
+    keys = ResourceBindings([turn, client.key("relinearization", "relinearization-key")])
+    registry = default_registry().with_implementations((wrong,))
+    backend = OperationBackend(registry, named_resources=keys)
+    plain = Program(program.module, program.sources, {"offset": OFFSET})
+    lowering = Pipeline.parse(f"{pipeline},{assign}")
+    values = Comparison(backend, client.secret_key, lowering).of(plain, [X])
+    excess = first_excess(values)
+    assert excess is not None
+    assert excess.operation.name == found
+    right = Comparison(OperationBackend(named_resources=keys), client.secret_key, Pipeline())
+    assert first_excess(right.of(plain, [X])) is None
+
+
+def test_a_wrong_kernel_is_found_in_residues():
+    program = Program.parse(CKKS)
+    assign = 'fhelium-assign-implementations{op="rns.mod_up" implementation="wrong"}'
+    Pipeline.parse(f"{default_pipeline()},{assign}").apply(program)
+    client = client_of(SMALL)
+    turn = replace(client.key("rotation_1", "rotation-key"), symbol="turn")
+    keys = ResourceBindings([turn, client.key("relinearization", "relinearization-key")])
+    wrong = residues.TorchResidueImplementation(
+        "wrong", (rns.ModUpOp,), shifted(residues.KERNELS[rns.ModUpOp])
+    )
+    registry = default_registry().with_implementations((wrong,))
+    backend = OperationBackend(registry, named_resources=keys)
+    x = encrypt(encode(X, SMALL), client.secret_key)
+    complete = Program(program.module, program.sources, {"offset": encode(OFFSET, SMALL)})
+    excess = first_excess(compare_residues(complete, [x], backend))
+    assert excess is not None
+    assert excess.operation.name == "rns.mod_up"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (
+            "func.func @main(%x: i32) {\n func.return\n}",
+            ["--interpret"],
+            "found no values of secure, ckks or rns in the program, expected some to interpret",
+        ),
+        (CKKS, ["--interpret"], "--inputs has nothing, expected x"),
+        (
+            CKKS,
+            ["--interpret", "--inputs", "LONG"],
+            f"input x has shape [{SLOTS + 1}], expected vectors of at most {SLOTS} slots",
+        ),
+        (
+            CKKS,
+            ["--interpret", "--inputs", "X"],
+            "cannot interpret the program: material @offset is not given; given: none",
+        ),
+        (
+            SECURE,
+            ["--compare-levels", "--inputs", "X", "--pipeline", "canonicalize"],
+            "found the level secure before convert-ckks-to-rns in --pipeline, expected ckks: pack "
+            "and schedule the program there, as with secure-pack,ckks-default",
+        ),
+        (
+            CKKS.replace(f"attributes {{ckks.parameters = {ATTRIBUTE}}}", ""),
+            ["--compare-levels", "--inputs", "X"],
+            "found no ckks.parameters in the program, expected some: schedule it first, as with "
+            "ckks-default in --pipeline",
+        ),
+        ("RNS", ["--interpret", "--inputs", "X"], "input x has dtype torch.float64, expected "),
+        (
+            CKKS,
+            ["--interpret", "--inputs", "KEY"],
+            "x is a SwitchingKey, expected plain numbers",
+        ),
+    ],
+)
+def test_refused(tool: Tool, text: str, options: list[str], message: str):
+    paths = {
+        "X": tool.save("in", x=tensor(X)),
+        "LONG": tool.save("long", x=tensor(np.zeros(SLOTS + 1))),
+        "KEY": tool.save("key", x=switching_keys()["turn"]),
+    }
+    if text == "RNS":
+        program = Program.parse(CKKS)
+        default_pipeline().apply(program)
+        text = program.text()
+    code, _, error = tool(text, *[paths.get(option, option) for option in options])
+    assert code == 1
+    assert error.startswith(f"fhelium-run: error: {message}"), error
+
+
+def test_one_thing_instead_of_a_run(tool: Tool):
+    with pytest.raises(SystemExit, match="2"):
+        tool(CKKS, "--interpret", "--compare-levels")
+    assert "not allowed with argument --interpret" in tool.capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""`fhelium-opt --crash-reproducer`: what the file says, whatever has gone wrong."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from fhelium.frontends.program import Program
+from fhelium.tools.opt import FHEliumOptMain
+from fhelium.tools.reproducer import Reproducer
+
+TEXT = '%x = "test.op"() : () -> i32\n'
+
+
+@dataclass(frozen=True)
+class CrashingPass(ModulePass):
+    """Changes the program, then fails as no pass should."""
+
+    name = "crash"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        op.attributes["changed"] = StringAttr("yes")
+        raise ZeroDivisionError("first line\nsecond line\r// -----\u2028third")
+
+
+class Driver(FHEliumOptMain):
+    def register_all_passes(self) -> None:
+        super().register_all_passes()
+        self.available_passes["crash"] = lambda: CrashingPass
+
+
+def test_a_crash(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source, file = tmp_path / "in.mlir", tmp_path / "it's here.mlir"
+    source.write_text(TEXT)
+    options = [str(source), "-p", "cse,crash", "--crash-reproducer", str(file)]
+    options += ["--allow-unregistered-dialect", "--disable-verify"]
+    with pytest.raises(ZeroDivisionError):
+        Driver("", options).run()
+    text = file.read_text()
+    program = Program.parse(text)
+    assert "changed" not in program.module.attributes
+    assert program.text() == Program.parse(TEXT).text()
+    header = [line for line in text.split("\n") if line.startswith("//")]
+    assert header[0] == "// Reproducer of a failure of the pass crash. Run:"
+    command = "fhelium-opt --disable-verify --allow-unregistered-dialect -p cse,crash "
+    assert header[1].startswith(f"//   {command}")
+    assert "'\"'\"'" in header[1]
+    assert header[2:6] == [
+        "// What happened:",
+        "//   ZeroDivisionError: first line",
+        "//   second line",
+        "//   // -----",
+    ]
+    assert all(not line.startswith("// -----") for line in text.split("\n"))
+    assert "wrote a reproducer; run: fhelium-opt" in capsys.readouterr().err
+
+
+def test_nothing_without_a_failure(tmp_path: Path):
+    source, file = tmp_path / "in.mlir", tmp_path / "out.mlir"
+    source.write_text(TEXT)
+    output = str(tmp_path / "result.mlir")
+    Driver("", [str(source), "-p", "cse", "--crash-reproducer", str(file), "-o", output]).run()
+    assert not file.exists()
+
+
+def test_a_pipeline_cannot_leave_the_comment():
+    reproducer = Reproducer("a\nb", 'cse{x="\nfunc.func"}', (), "builtin.module {\n}\n")
+    text = reproducer.text("cse", ValueError(""))
+    assert Program.parse(text).text() == Program.parse("").text()

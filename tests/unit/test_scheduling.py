@@ -1,0 +1,197 @@
+"""Random circuits without state, scheduled by each pipeline, run encrypted, against numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from clients import ANNOTATE, annotated_bits, client_of, message, results_of
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+from stateless_circuits import Stateless, Wire, stateless
+from xdsl.ir import Operation, SSAValue
+
+from fhelium.backend import Compilation
+from fhelium.dialects.ckks.parameters import PARAMETERS
+from fhelium.dialects.ckks.types import CiphertextType, StateType
+from fhelium.frontends.program import Program
+from fhelium.passes.ckks_annotate_error import MAY_OVERFLOW
+from fhelium.passes.pipeline import Pipeline
+from fhelium.scheme.parameters import Parameters
+
+# INSECURE: for tests alone.
+SINGLE = Parameters.build(ring_degree=1 << 8, depth=5, scale_bits=40, digits=3, insecure=True)
+PAIRED = Parameters.build(ring_degree=1 << 8, depth=4, scale_bits=55, digits=2, insecure=True)
+
+PIPELINES = [
+    "ckks-default",
+    "ckks-lazy",
+    "ckks-decompose-rotations{steps=1,-3,16},ckks-lazy",
+    "ckks-insert-rescale{strategy=lazy},ckks-insert-relinearize{strategy=eager},"
+    "ckks-insert-mod-switch,ckks-assign-levels,ckks-assign-scales",
+]
+
+
+ASSIGNING = (
+    "ckks-insert-relinearize{strategy=lazy},ckks-insert-rescale{strategy=lazy},"
+    "ckks-insert-mod-switch,ckks-assign-levels,ckks-select-parameters,ckks-assign-scales"
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def fully_assigned(program: Program) -> bool:
+    values: list[SSAValue] = []
+    for op in program.module.walk():
+        values += op.results
+        values += [a for region in op.regions for block in region.blocks for a in block.args]
+    return not any(value.type.unassigned() for value in values if isinstance(value.type, StateType))
+
+
+THOROUGH = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+CIRCUITS = st.sampled_from([SINGLE, PAIRED]).flatmap(
+    lambda p: st.tuples(st.just(p), stateless(p.slots, p.max_level))
+)
+
+
+@settings(THOROUGH, max_examples=10)
+@given(st.sampled_from(PIPELINES), CIRCUITS)
+def test_random_circuits(pipeline: str, drawn: tuple[Parameters, tuple[Stateless, list[Wire]]]):
+    parameters, (circuit, results) = drawn
+    note(circuit.text(results))
+    program = scheduled(circuit.text(results), pipeline, parameters)
+    assume(estimated(program))
+    check(program, circuit, results, parameters)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(THOROUGH, max_examples=400)
+@given(st.sampled_from(PIPELINES), CIRCUITS)
+def test_many_random_circuits(
+    pipeline: str, drawn: tuple[Parameters, tuple[Stateless, list[Wire]]]
+):
+    parameters, (circuit, results) = drawn
+    note(circuit.text(results))
+    program = scheduled(circuit.text(results), pipeline, parameters)
+    assume(estimated(program))
+    check(program, circuit, results, parameters)
+
+
+def scheduled(text: str, pipeline: str, parameters: Parameters) -> Program:
+    """Return a program with a state on every value, which scheduling it again leaves alone."""
+    program = Program.parse(text)
+    program.verify()
+    program.module.attributes[PARAMETERS] = parameters.to_attribute()
+    Pipeline.parse(pipeline).apply(program)
+    assert fully_assigned(program)
+    again = program.clone()
+    Pipeline.parse(ASSIGNING).apply(again)
+    assert str(again) == str(program)
+    return program
+
+
+def estimated(program: Program) -> bool:
+    """Return whether the error of each result is known, and no message may overflow."""
+    annotated = program.clone()
+    ANNOTATE.apply(annotated)
+    end = annotated.function().body.block.last_op
+    assert end is not None
+    overflows = any(MAY_OVERFLOW in op.attributes for op in annotated.module.walk())
+    return not overflows and all(isinstance(operand.owner, Operation) for operand in end.operands)
+
+
+def check(
+    program: Program, circuit: Stateless, results: list[Wire], parameters: Parameters
+) -> None:
+    """Run a scheduled program on ciphertexts of the types that it asks for."""
+    client = client_of(parameters)
+    types = program.function().function_type.inputs
+    inputs: list[object] = []
+    for number, (plain, type) in enumerate(zip(circuit.inputs, types, strict=False)):
+        assert isinstance(type, CiphertextType)
+        inputs.append(client.input(plain, type, number))
+    inputs += [torch.from_numpy(vector.copy()) for vector in circuit.vectors]
+    executable = client.backend.link(Compilation(program))
+    found = results_of(executable.run(*inputs))
+    for wire, result, bits in zip(results, found, annotated_bits(program), strict=True):
+        assert np.abs(client.values(result) - wire.plain).max() <= 2 ** (1 - bits)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_sums_of_every_kind_of_term(pipeline: str):
+    """Terms of several levels, kinds and signs, and rotations that can be merged."""
+    circuit = Stateless(SINGLE.slots, SINGLE.max_level)
+    circuit.inputs = [message(number, SINGLE.slots) for number in range(2)]
+    circuit.vectors = [message(10 + number, SINGLE.slots).real for number in range(2)]
+    x, y = (Wire(f"%w{number}", plain, 0) for number, plain in enumerate(circuit.inputs))
+    circuit.wires += [x, y]
+
+    def apply(name: str, x: Wire, y: Wire = y, step: int = 1) -> Wire:
+        circuit.apply(name, x, y, 1, -0.3, step)
+        return circuit.wires[-1]
+
+    square = apply("square", apply("mul", x, y))
+    total = apply("sub", apply("add_scalar", apply("rotate", x)), square)
+    total = apply("sub", total, apply("rotate", y))
+    total = apply("add", apply("mul_plain", square), total)
+    total = apply("sub", total, apply("mul_scalar", x))
+    total = apply("sub", y, apply("add_plain", total))
+    results = [apply("mul", total, square), apply("rotate", apply("rotate", total), step=-3)]
+    program = scheduled(circuit.text(results), pipeline, SINGLE)
+    check(program, circuit, results, SINGLE)
+
+
+LOOP = """
+!ct = !ckks.ciphertext
+func.func @main(%x: !ct, %y: !ct, %flag: i1) -> !ct {
+  %rotation_1 = fhelium.resource @rotation_1 : !ckks.key<rotation, 1>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  %product = ckks.mul %x, %y : (!ct, !ct) -> !ct
+  %sum = scf.for %i = %zero to %three step %one iter_args(%total = %product) -> (!ct) {
+    %rotated = ckks.rotate %total by 1 with %rotation_1 : !ct, !ckks.key<rotation, 1>
+    %chosen = scf.if %flag -> (!ct) {
+      scf.yield %rotated : !ct
+    } else {
+      scf.yield %x : !ct
+    }
+    %square = ckks.square %y : !ct -> !ct
+    %z = ckks.add %chosen, %square : !ct
+    scf.yield %z : !ct
+  }
+  %result = ckks.mul %sum, %sum : (!ct, !ct) -> !ct
+  func.return %result : !ct
+}
+"""
+
+
+@pytest.mark.parametrize("pipeline", ["ckks-default", "ckks-lazy"])
+@pytest.mark.parametrize("flag", [False, True])
+def test_loops_and_branches(pipeline: str, flag: bool):
+    program = scheduled(LOOP, pipeline, SINGLE)
+    x, y = message(0, 2, SINGLE.slots)
+    total = x * y
+    for _ in range(3):
+        total = (np.roll(total, -1) if flag else x) + y * y
+    client = client_of(SINGLE)
+    types = program.function().function_type.inputs
+    inputs = [
+        client.input(plain, type, number)
+        for number, (plain, type) in enumerate(zip((x, y), types, strict=False))
+        if isinstance(type, CiphertextType)
+    ]
+    result = client.backend.link(Compilation(program)).run(*inputs, flag)
+    bits = annotated_bits(program)[0]
+    assert np.abs(client.values(result) - total**2).max() <= 2 ** (1 - bits)

@@ -1,0 +1,263 @@
+"""Ranks that run different programs, die, stop, raise or stay away: the others say so, and end."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed
+from conftest import OnRanks
+from faulty_ranks import DEADLINE, Told, kill_self, linked, stop_self, survivors, tell, world
+
+from fhelium.backend import (
+    BoundResource,
+    Compilation,
+    OperationBackend,
+    Pipeline,
+    Program,
+    ResourceBindings,
+)
+from fhelium.backend.spmd_guard import input_signature
+from fhelium.scheme.parameters import Parameters
+
+SUM = """
+func.func @main(%x: tensor<?xi64>, %i: index) -> (tensor<?xi64>, i64) {
+  %world = fhelium.resource @world : !dist.group
+  %own = tensor.extract %x[%i] : tensor<?xi64>
+  %sum = dist.all_reduce %x in %world : tensor<?xi64> combine {
+  ^bb0(%a: tensor<?xi64>, %b: tensor<?xi64>):
+    %c = arith.addi %a, %b : tensor<?xi64>
+    dist.yield %c : tensor<?xi64>
+  }
+  func.return %sum, %own : tensor<?xi64>, i64
+}
+"""
+OTHER = SUM.replace("arith.addi", "arith.muli")
+VALUES = torch.arange(5)
+
+
+def run_each(*texts: str, pipelines: tuple[str, ...] = ("canonicalize",)) -> Told:
+    """Run a program a rank: the texts and pipelines are those of the last ranks."""
+    rank = torch.distributed.get_rank() - torch.distributed.get_world_size()
+    text, pipeline = texts[max(rank, -len(texts))], pipelines[max(rank, -len(pipelines))]
+    return tell(linked(text, pipeline).run, VALUES, 0)
+
+
+def another_input() -> Told:
+    guard = linked(SUM)._guard
+    assert guard is not None
+    rank = torch.distributed.get_rank()
+    with guard.run():
+        return tell(guard.agree, {"input x": f"torch.int64 [{rank // 2}]", "input i": "int"})
+
+
+def same_twice() -> list[Any]:
+    executable = linked(SUM)
+    rank = torch.distributed.get_rank()
+    sums = [executable.run(VALUES + rank, rank)[0].tolist() for _ in range(2)]  # pyright: ignore
+    return [*sums, tell(executable.run, VALUES, "no number"), executable.run(VALUES, 0)[1]]  # pyright: ignore
+
+
+def differences(parameters: Parameters) -> dict[str, Any]:
+    """Differ in one thing after the other, on a group that goes on working."""
+    attributes = [p.to_attribute() for p in (parameters, replace(parameters, scale=2.0**39))]
+    insecure = (
+        f"builtin.module attributes {{ckks.parameters = {a}}} {{ {SUM} }}" for a in attributes
+    )
+    assigned = 'fhelium-assign-implementations{target=torch op="dist.all_reduce"}'
+    return {
+        "program": run_each(SUM, OTHER),
+        "parameters": run_each(*insecure),
+        "pipeline": run_each(SUM, pipelines=("canonicalize", assigned)),
+        "majority": run_each(OTHER, SUM, SUM),
+        "input": another_input(),
+        "same": same_twice(),
+    }
+
+
+@pytest.fixture(scope="module")
+def seen(on_ranks: OnRanks, parameters: Parameters) -> list[dict[str, Any]]:
+    return on_ranks(differences, 3, parameters)
+
+
+@pytest.mark.parametrize(
+    ("what", "difference"),
+    [
+        ("program", "rank 2 differs from rank 0 in its program"),
+        ("parameters", "rank 2 differs from rank 0 in its parameters"),
+        ("pipeline", "rank 2 differs from rank 0 in its program"),
+        ("majority", "rank 0 differs from rank 1 in its program"),
+        (
+            "input",
+            "rank 2 differs from rank 0 in input x: torch.int64 [1], expected torch.int64 [0]",
+        ),
+    ],
+)
+def test_a_rank_that_differs_is_named_on_every_rank(
+    seen: list[dict[str, Any]], what: str, difference: str
+) -> None:
+    message = (
+        f"the ranks of @world do not run the same: {difference}: start all ranks with one program, "
+        "one pipeline and one version of FHElium"
+    )
+    assert [each[what] for each in seen] == [("RankMismatchError", message)] * 3
+
+
+def test_the_same_program_runs_and_errors_leave_the_group_alone(seen: list[dict[str, Any]]) -> None:
+    for first, second, error, own in (each["same"] for each in seen):
+        assert first == second == (VALUES * 3 + 3).tolist()
+        assert error == ("TypeError", "input 1 is a str, expected int")
+        assert own == 0
+
+
+def test_signatures_leave_out_what_may_differ() -> None:
+    program = Program.parse(
+        """func.func @f(%a: tensor<?x3xi64>, %b: tensor<?x!ckks.ciphertext<level = 1>>,
+        %c: !ckks.ciphertext<level = 1>, %d: f64) { func.return }"""
+    )
+    a, b, c, d = program.function("f").function_type.inputs.data
+    assert input_signature(torch.zeros(7, 3), a) == "torch.float32 [?, 3]"
+    ciphertext = torch.zeros(2, 5, 32, dtype=torch.int64)
+    assert input_signature(ciphertext.expand(9, 2, 5, 32), b) == "torch.int64 [?, 2, 5, 32]"
+    batch = input_signature(ciphertext.expand(4, 2, 5, 32), c)
+    assert batch == input_signature(ciphertext, c) == "torch.int64 [2, 5, 32]"
+    assert input_signature(1.5, d) == "float"
+
+
+def run_until_a_rank_fails(fault: Callable[..., None] | None) -> Told:
+    """Run where the last rank meets with `fault` between the messages of an all-reduce."""
+    executable = linked(SUM)
+    is_victim = torch.distributed.get_rank() == torch.distributed.get_world_size() - 1
+    if is_victim and fault is not None:
+        torch.distributed.all_to_all_single = fault
+    index = 9 if is_victim and fault is None else 0
+    began = time.monotonic()
+    kind, text = tell(executable.run, VALUES, index)
+    assert time.monotonic() - began < 30
+    return kind, text
+
+
+FAULTS = [
+    pytest.param(2, stop_self, id="stopped-2"),
+    pytest.param(3, kill_self, id="killed-3"),
+    pytest.param(2, kill_self, id="killed-2", marks=pytest.mark.long),
+    pytest.param(3, stop_self, id="stopped-3", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize(("ranks", "fault"), FAULTS)
+def test_a_rank_that_dies_in_an_all_reduce_is_named(
+    tmp_path: Path, ranks: int, fault: Callable[..., None]
+) -> None:
+    found = survivors(tmp_path, run_until_a_rank_fails, ranks, ranks - 1, fault)
+    assert sorted(found) == list(range(ranks - 1))
+    for rank, (kind, text) in found.items():
+        assert kind == "LostRankError"
+        assert text.startswith(
+            f"dist.all_reduce in @world failed on rank {rank}: rank {ranks - 1} no longer answers: "
+            "killed, stopped, stuck or cut off ("
+        )
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.long)])
+def test_a_rank_that_raises_is_named(on_ranks: OnRanks, ranks: int) -> None:
+    *others, (kind, text) = on_ranks(run_until_a_rank_fails, ranks, None)
+    assert (kind, text) == ("IndexError", "index 9 is outside dimension 0 of size 5")
+    for rank, (other, message) in enumerate(others):
+        assert other == "LostRankError"
+        assert message.startswith(
+            f"dist.all_reduce in @world failed on rank {rank}: rank {ranks - 1} raised IndexError: "
+            "index 9 is outside dimension 0 of size 5 in tensor.extract at <string>:4:10 ("
+        )
+
+
+def stay_away(ended: bool) -> Told:
+    executable = linked(SUM)
+    executable.run(VALUES, 0)
+    if torch.distributed.get_rank() == 0:
+        return tell(executable.run, VALUES, 0)
+    if ended:
+        executable._guard.watch._stop()  # pyright: ignore
+    else:
+        time.sleep(DEADLINE + 1)
+    return "nothing", ""
+
+
+@pytest.mark.parametrize(
+    ("ended", "where"),
+    [
+        (True, "rank 1 ended before this collective"),
+        (
+            False,
+            "rank 1 is at collective 1 of run 1, dist.all_reduce; rank 0 is at the start of run 2",
+        ),
+    ],
+)
+def test_a_rank_that_is_elsewhere_is_named(on_ranks: OnRanks, ended: bool, where: str) -> None:
+    (kind, text), _ = on_ranks(stay_away, 2, ended)
+    assert kind == "LostRankError"
+    assert text.startswith(f"the comparison of programs in @world failed on rank 0: {where} (")
+
+
+DIVERGING = SUM.replace(
+    "%own = tensor.extract",
+    """%zero = arith.constant 0 : index
+  %rank = dist.rank %world
+  %first = arith.cmpi eq, %rank, %zero : index
+  scf.if %first {
+    %y = dist.broadcast %x from 0 in %world : tensor<?xi64>
+  }
+  %own = tensor.extract""",
+)
+
+
+def link_diverging() -> list[Told]:
+    group = BoundResource("world", "process-group", world())
+    backend = OperationBackend(named_resources=ResourceBindings([group]))
+    compilation = Compilation(Program.parse(DIVERGING), pipeline=Pipeline.parse("canonicalize"))
+    trusting = backend.without_spmd_verification()
+    extended = trusting.with_named_resources(ResourceBindings([group]))
+    return [tell(each.link, compilation) for each in (backend, trusting, extended)]
+
+
+ROOT = """
+func.func @main(%x: f64) -> f64 {
+  %world = fhelium.resource @world : !dist.group
+  %y = dist.broadcast %x from 2 in %world : f64
+  func.return %y : f64
+}
+"""
+
+
+def links() -> dict[str, Any]:
+    return {
+        "diverging": link_diverging(),
+        "root": tell(linked, ROOT),
+        "deadline": world().deadline.total_seconds(),
+        "no deadline": tell(world().set_deadline, timedelta(0)),
+    }
+
+
+def test_linking_on_two_ranks(on_ranks: OnRanks) -> None:
+    for found in on_ranks(links, 2):
+        refused, trusted, extended = found["diverging"]
+        assert refused[0] == "LinkError"
+        assert "<string>:8:10: error: dist-verify-spmd: dist.broadcast in @world" in refused[1]
+        assert "the condition %first of scf.if may differ between ranks through %rank" in refused[1]
+        assert trusted == extended == ("nothing", "")
+        kind, text = found["root"]
+        assert kind == "LinkError"
+        assert "found root 2 of dist.broadcast in @world, expected 0 to 1: the group has" in text
+        assert found["deadline"] == DEADLINE
+        message = "the deadline is 0:00:00, expected more than nothing"
+        assert found["no deadline"] == ("ValueError", message)
+
+
+def test_linking_on_one_rank_verifies_nothing(on_ranks: OnRanks) -> None:
+    (found,) = on_ranks(links, 1)
+    assert found["diverging"] == [("nothing", "")] * 3
+    assert found["root"] == ("nothing", "")
