@@ -42,7 +42,7 @@ Value = Ciphertext | Plaintext
 
 FAMILIES = {
     "torch": default_pipeline(),
-    "cpu": Pipeline.parse(f"{default_pipeline()},fhelium-assign-implementations{{target=cpu}}"),
+    "cpu": Pipeline.parse("cpu-default"),
 }
 SCALE_BITS = 40
 STEPS = range(1, 9)

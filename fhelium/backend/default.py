@@ -5,6 +5,7 @@ from functools import cache
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.cpu_family.ciphertexts import cpu_ciphertext_contributions
+from fhelium.backend.cpu_family.fusion import CpuFusedImplementation
 from fhelium.backend.cpu_family.residues import cpu_contributions
 from fhelium.backend.registry import OperationImplementationRegistry
 from fhelium.backend.torch_family.ciphertexts import ciphertext_contributions
@@ -13,6 +14,7 @@ from fhelium.backend.torch_family.collectives import (
     collective_contributions,
     distributed_operation_contributions,
 )
+from fhelium.backend.torch_family.fusion import TorchFusedImplementation
 from fhelium.backend.torch_family.packing import packing_contributions
 from fhelium.backend.torch_family.residues import residue_contributions
 from fhelium.backend.torch_family.transfer import TorchMemoryTransferImplementation
@@ -27,6 +29,7 @@ def default_registry() -> OperationImplementationRegistry:
             *ciphertext_contributions(),
             *residue_contributions(),
             *packing_contributions(),
+            TorchFusedImplementation(),
             TorchMemoryTransferImplementation(),
         )
     )
@@ -43,5 +46,5 @@ def complete_registry() -> OperationImplementationRegistry:
     A program that assigns nothing runs as with `default_registry`.
     """
     return default_registry().with_implementations(
-        (*cpu_ciphertext_contributions(), *cpu_contributions())
+        (*cpu_ciphertext_contributions(), *cpu_contributions(), CpuFusedImplementation())
     )

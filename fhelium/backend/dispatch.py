@@ -22,7 +22,8 @@ class OperationDispatch:
     """Hold one operation's resolved Backend call before resource linking.
 
     `requirements` are the resource operands in operand order, then what the implementation
-    declared. With `prepared_regions` the call is `execute_regions`, on regions as callables.
+    declared. With `prepared_regions` the call is `execute_regions`, on regions as callables, or
+    the prepared call on the operands and then the regions.
     """
 
     invocation: OperationInvocation
@@ -55,7 +56,7 @@ class OperationDispatch:
                 raise ValueError(f"{name!r} returned {len(outputs)} results, expected {results}")
             return outputs[0] if results == 1 else outputs
 
-        if self.prepared_regions:
+        if self.prepared_regions and not is_prepared(implementation):
             assert isinstance(implementation, RegionImplementation)
             execute_regions = implementation.execute_regions
 

@@ -20,11 +20,12 @@ from fhelium.backend import host_ops
 from fhelium.backend.prologue import Prologue
 from fhelium.backend.resources import made_resources
 from fhelium.backend.stages import Stage, stages_of
+from fhelium.dialects import rns
 from fhelium.dialects.core import CheckpointOp, MaterialOp, ResourceOp, ResourceType
 from fhelium.dialects.distributed import StartOp, WaitOp, YieldOp
 from fhelium.passes.rank_dependence import captured
 
-TERMINATORS = (func.ReturnOp, scf.YieldOp, YieldOp)
+TERMINATORS = (func.ReturnOp, scf.YieldOp, YieldOp, rns.YieldOp)
 STRUCTURE = (
     *(ModuleOp, func.FuncOp, func.CallOp, scf.ForOp, scf.IfOp, CheckpointOp),
     *(StartOp, WaitOp),
@@ -36,7 +37,7 @@ STRUCTURE = (
 def is_host_op(operation: Operation) -> bool:
     """Return whether host code expresses an op by itself, without an implementation."""
     structure = isinstance(operation, (*STRUCTURE, ResourceOp, MaterialOp))
-    return structure or host_ops.is_expression(operation)
+    return structure or host_ops.is_host_op(operation)
 
 
 @dataclass
@@ -205,12 +206,15 @@ class HostCode:
             case StartOp():
                 self.emit_start(operation)
             case WaitOp():
-                self.line(f"{self.define(operation.result)} = {self.names[operation.pending]}()")
+                self.call(self.names[operation.pending], operation, [])
             case func.CallOp():
                 callee = self.functions[operation.callee.string_value()]
                 self.call(callee, operation, self.operands(operation.operands))
             case _ if operation in self.calls:
                 self.emit_call(operation)
+            case _ if (tensor := host_ops.constant_tensor(operation)) is not None:
+                constant = self.bind("constant", tensor)
+                self.line(f"{self.define(operation.results[0])} = {constant}.clone()")
             case _:
                 text = host_ops.expression(operation, self.operands(operation.operands))
                 assert text is not None

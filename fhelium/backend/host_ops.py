@@ -6,7 +6,15 @@ from operator import index
 
 import torch
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    TensorType,
+    UnrealizedConversionCastOp,
+    f64,
+    i64,
+)
 from xdsl.ir import Operation
 
 from fhelium.backend.invocation import integer_value
@@ -57,6 +65,9 @@ HELPERS: dict[str, Callable[..., object]] = {
 }
 """What host code calls beside the prepared calls."""
 
+TENSOR_ELEMENTS = {f64: torch.float64, i64: torch.int64}
+"""Types of the elements that constant tensors may have."""
+
 INFIX: dict[type[Operation], str] = {
     arith.AddiOp: "+",
     arith.SubiOp: "-",
@@ -83,8 +94,26 @@ def _same_payload(cast: UnrealizedConversionCastOp) -> bool:
     return len(types) == 2 and all(isinstance(type, StateType | PolyType) for type in types)
 
 
-def is_expression(operation: Operation) -> bool:
-    """Return whether an op becomes a Python expression."""
+def constant_tensor(operation: Operation) -> torch.Tensor | None:
+    """Return the tensor of an `arith.constant dense<...>`, or None for other ops."""
+    if not isinstance(operation, arith.ConstantOp):
+        return None
+    value = operation.value
+    if not isinstance(value, DenseIntOrFPElementsAttr) or not isinstance(value.type, TensorType):
+        return None
+    dtype = TENSOR_ELEMENTS.get(value.type.element_type)
+    if dtype is None:
+        return None
+    shape = value.type.get_shape()
+    if value.is_splat():
+        return torch.tensor(value.get_values()[0], dtype=dtype).expand(shape)
+    return torch.tensor(value.get_values(), dtype=dtype).reshape(shape)
+
+
+def is_host_op(operation: Operation) -> bool:
+    """Return whether an op becomes a Python expression or a constant tensor."""
+    if constant_tensor(operation) is not None:
+        return True
     return expression(operation, ["x"] * len(operation.operands)) is not None
 
 

@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Operation
 from fhelium.dialects.ckks.types import CiphertextType, KeyType, PlaintextType, StateType
 from fhelium.dialects.core import ResourceType
 from fhelium.dialects.distributed import CombiningOp
+from fhelium.dialects.rns.fusion import FusedOp
 from fhelium.dialects.rns.types import BasisAttr, ModuliType, PolyType
 from fhelium.dialects.secure import DiagonalsAttr, LayoutAttr
 from fhelium.scheme.parameters import Parameters
@@ -116,7 +117,8 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
 
     Its attributes are the op's properties; `form`, the form of its first operand with one; and on
     ckks values `operand_scales` and `result_scales`, on tensors `result_shapes`. Where a result is
-    a key, `result_key` is its kind and step; reductions say whether their region is `elementwise`.
+    a key, `result_key` is its kind and step; reductions say whether their region is `elementwise`;
+    fused ops have an `outline` of theirs.
     """
     operands = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
     results = [result.type for result in operation.results]
@@ -136,6 +138,8 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
             attributes["result_key"] = (str(type_.kind), type_.step)
     if isinstance(operation, CombiningOp):
         attributes["elementwise"] = operation.is_elementwise
+    if isinstance(operation, FusedOp):
+        attributes["outline"] = operation.outline
     return OperationInvocation(
         operation_type=type(operation),
         operand_count=len(operands),

@@ -90,7 +90,7 @@ def is_constant(operation: Operation, dispatches: Mapping[Operation, OperationDi
     """Return whether an op gives the same result whenever it runs on the same operands."""
     dispatch = dispatches.get(operation)
     if dispatch is None:
-        return isinstance(operation, MaterialOp) or host_ops.is_expression(operation)
+        return isinstance(operation, MaterialOp) or host_ops.is_host_op(operation)
     return (
         dispatch.effect == "pure"
         and not dispatch.in_place

@@ -91,7 +91,10 @@ def state_is_assigned(operation: Operation) -> str | None:
 
 
 EFFECTS: Mapping[type[Operation], OperationEffect] = MappingProxyType(
-    {**dict.fromkeys((*COLLECTIVES, StartOp, WaitOp, CheckpointOp), "opaque"), EncryptOp: "rng-write"}
+    {
+        **dict.fromkeys((*COLLECTIVES, StartOp, WaitOp, CheckpointOp), "opaque"),
+        EncryptOp: "rng-write",
+    }
 )
 """Effects of the project's ops that do not carry the trait `Pure`."""
 

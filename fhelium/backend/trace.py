@@ -61,7 +61,8 @@ class Trace:
             begin = time.perf_counter_ns()
             result = wait()
             end = time.perf_counter_ns()
-            self._add("dist.wait", "wait", 0, begin, end, {"bytes": _size((result,))})
+            size = _size(result if isinstance(result, tuple) else (result,))
+            self._add("dist.wait", "wait", 0, begin, end, {"bytes": size})
             return result
 
         return timed

@@ -12,7 +12,16 @@ from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    PythonValues,
+    ReturnedValues,
+    TerminatorValue,
+    impl,
+    impl_terminator,
+    register_impls,
+)
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute
 
@@ -178,6 +187,16 @@ class RnsFunctions(InterpreterFunctions):
         rows = key[..., list(self._limbs(op.result.type.basis)), :]
         total = sum(digit * row for digit, row in zip(digits, rows, strict=False))
         return (total % self._primes_of(op.result.type),)
+
+    @impl(rns.FusedOp)
+    def fused(self, interpreter: Interpreter, op: rns.FusedOp, args: PythonValues) -> PythonValues:
+        return interpreter.run_ssacfg_region(op.body, args, op.name)
+
+    @impl_terminator(rns.YieldOp)
+    def end_of_fused(
+        self, interpreter: Interpreter, op: rns.YieldOp, args: PythonValues
+    ) -> tuple[TerminatorValue, PythonValues]:
+        return ReturnedValues(args), ()
 
     def _limbs(self, basis: BasisAttr) -> tuple[int, ...]:
         special = len(self.parameters.q_primes)

@@ -122,6 +122,11 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
         return FheliumAssignInPlacePass
 
+    def get_rns_fuse() -> type[ModulePass]:
+        from fhelium.passes.rns_fuse import RnsFusePass
+
+        return RnsFusePass
+
     def get_rns_fuse_divisions() -> type[ModulePass]:
         from fhelium.passes.rns_fuse_divisions import RnsFuseDivisionsPass
 
@@ -136,6 +141,11 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
         from fhelium.passes.rns_merge_transforms import RnsMergeTransformsPass
 
         return RnsMergeTransformsPass
+
+    def get_rns_shard_limbs() -> type[ModulePass]:
+        from fhelium.passes.rns_shard_limbs import RnsShardLimbsPass
+
+        return RnsShardLimbsPass
 
     def get_secure_assign_layouts() -> type[ModulePass]:
         from fhelium.passes.secure_assign_layouts import SecureAssignLayoutsPass
@@ -156,6 +166,11 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
         from fhelium.passes.secure_minimize_conversions import SecureMinimizeConversionsPass
 
         return SecureMinimizeConversionsPass
+
+    def get_secure_select_parameters() -> type[ModulePass]:
+        from fhelium.passes.secure_select_parameters import SecureSelectParametersPass
+
+        return SecureSelectParametersPass
 
     return {
         "ckks-annotate-error": get_ckks_annotate_error,
@@ -180,11 +195,14 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
         "fhelium-annotate-cost": get_fhelium_annotate_cost,
         "fhelium-assign-implementations": get_fhelium_assign_implementations,
         "fhelium-assign-in-place": get_fhelium_assign_in_place,
+        "rns-fuse": get_rns_fuse,
         "rns-fuse-divisions": get_rns_fuse_divisions,
         "rns-hoist-decompositions": get_rns_hoist_decompositions,
         "rns-merge-transforms": get_rns_merge_transforms,
+        "rns-shard-limbs": get_rns_shard_limbs,
         "secure-assign-layouts": get_secure_assign_layouts,
         "secure-expand-polynomials": get_secure_expand_polynomials,
         "secure-lower-convolutions": get_secure_lower_convolutions,
         "secure-minimize-conversions": get_secure_minimize_conversions,
+        "secure-select-parameters": get_secure_select_parameters,
     }

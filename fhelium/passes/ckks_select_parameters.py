@@ -64,7 +64,7 @@ class CkksSelectParametersPass(ModulePass):
         functions = list(encrypted_functions(op))
         if not functions and self.depth is None:
             return
-        depth = _depth(op) if self.depth is None else self.depth
+        depth = highest_level(op) if self.depth is None else self.depth
         if self.by == "program":
             parameters = self._for_program(ctx, op, depth)
         else:
@@ -147,8 +147,8 @@ class CkksSelectParametersPass(ModulePass):
         )
 
 
-def _depth(module: ModuleOp) -> int:
-    """Return the highest level of a module."""
+def highest_level(module: ModuleOp) -> int:
+    """Return the highest level of a module. Raises `PassFailure` where one is not assigned."""
     depth = 0
     for function in encrypted_functions(module):
         for value in ciphertexts_of(function):

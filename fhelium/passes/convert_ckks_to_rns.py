@@ -128,7 +128,7 @@ def _convert(type: Attribute, parameters: Parameters) -> Attribute:
     if isinstance(type, TensorType):
         return TensorType(_convert(type.element_type, parameters), type.shape, type.encoding)
     if isinstance(type, PendingType):
-        return PendingType(_convert(type.value, parameters))
+        return PendingType([_convert(value, parameters) for value in type.values])
     return type
 
 

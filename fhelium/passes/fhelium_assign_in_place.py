@@ -88,7 +88,7 @@ class FheliumAssignInPlacePass(ModulePass):
 
 def makes_new_words(operation: object) -> bool:
     """Return whether no result of an op shares words with an operand that is still used."""
-    if not isinstance(operation, (*ckks.OPERATIONS, *rns.OPERATIONS)):
+    if not isinstance(operation, (*ckks.OPERATIONS, *rns.OPERATIONS, rns.FusedOp)):
         return False
     name = recorded_implementation(operation)
     return not isinstance(operation, SHARED) and (name is None or name in OWN_NAMES)

@@ -10,7 +10,7 @@ from fhelium.dialects.secure import packing
 FAMILIES: dict[str, dict[str, str]] = {
     "torch": {
         op.name: f"torch-{op.name.replace('.', '-').replace('_', '-')}"
-        for op in (*ckks.OPERATIONS, *rns.OPERATIONS, *packing.OPERATIONS)
+        for op in (*ckks.OPERATIONS, *rns.OPERATIONS, rns.FusedOp, *packing.OPERATIONS)
     }
     | {
         distributed.RankOp.name: "torch-process-group-query",
@@ -19,6 +19,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         distributed.AllReduceOp.name: "torch-generic-all-reduce",
         # No overflow: primes are below 2^50, so it takes more than 8192 ranks.
         distributed.AllReduceAddCiphertextOp.name: "torch-ciphertext-sum-all-reduce",
+        distributed.AllReduceAddCiphertextsOp.name: "torch-ciphertext-sums-all-reduce",
         distributed.ReduceOp.name: "torch-reduce",
         distributed.ReduceScatterOp.name: "torch-reduce-scatter",
         distributed.AllGatherOp.name: "torch-all-gather",
@@ -33,7 +34,7 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
     "cpu": {
         op.name: f"cpu-{op.name.replace('.', '-').replace('_', '-')}"
-        for op in (*ckks.OPERATIONS, *rns.OPERATIONS)
+        for op in (*ckks.OPERATIONS, *rns.OPERATIONS, rns.FusedOp)
         # Those move no words that a kernel could move faster, or are the client's.
         if op not in (ckks.ModSwitchOp, rns.ModuliOp, rns.ComponentsOp, rns.ProjectOp)
         and op not in (ckks.EncodeOp, ckks.EncryptOp, ckks.DecryptOp, ckks.DecodeOp)

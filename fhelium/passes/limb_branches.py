@@ -1,109 +1,318 @@
 """The program of one rank that holds a share of the limbs, for `rns-shard-limbs`.
 
-What an op needs is its operands' limbs of the same primes, but for two: a base conversion (ModUp)
-reads every limb of its operand, and a division by primes that others own reads those. Those limbs
-are sent where they are in coefficient form already, once for all that read them:
+Most ops compute a limb of the result from the same limb of each operand, and send nothing. A base
+conversion (ModUp) reads every limb of its operand, and so may need limbs that others hold:
 
-- The input of a key switch is gathered as coefficients before its digits are cut: one `all_gather`
-  of l limbs, for any number of digits and, behind `rns-hoist-decompositions`, of rotations. Each
-  rank then raises the digits to its own limbs and the special primes, and nothing else is sent. It
-  is the input broadcast of Cinnamon (ASPLOS 2025, section 4.3). Its output aggregation would sum
-  the products of digits that ranks multiply by themselves, 2 (l + k) limbs with k special primes:
-  more for every key switch that stands alone, so it is never chosen here.
-- The limbs that a rescale drops have one owner, who broadcasts them.
+- The input of a key switch is gathered in coefficient form, before its digits are cut: one
+  `all_gather` of l limbs, for any number of digits and, behind `rns-hoist-decompositions`, of
+  rotations. Each rank raises the digits to its own limbs and the special primes, and nothing else
+  is sent. It is the input broadcast of Cinnamon (ASPLOS 2025). The output aggregation there sums
+  the products of digits that ranks multiply by themselves: 2 (l + k) limbs, with k special primes.
+  That is more for any one key switch, so it is never chosen.
+- What a rescale drops has one owner, who broadcasts it.
 
-Every rank meets the same collectives in the same order: which to send depends on bases alone.
+Which limbs are sent depends on bases alone, so ranks meet in the same collectives in one order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from math import prod
 
-from xdsl.dialects import func, scf
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from fhelium.dialects import distributed, rns
-from fhelium.dialects.distributed import LIMB_AXIS
+from fhelium.dialects import rns
+from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.core import CheckpointOp, has_assignment
+from fhelium.dialects.distributed import LIMB_AXIS, AllGatherOp, BroadcastOp
 from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.limb_shares import LimbShares
-from fhelium.passes.rns_fuse_divisions import difference
 
 LIMBWISE = (
     *(rns.AddOp, rns.SubOp, rns.NegateOp, rns.MulOp, rns.SquareOp, rns.WeightedSumOp),
     *(rns.AddConstantOp, rns.MulConstantOp, rns.ComponentsOp, rns.KeyProductOp),
     *(rns.NttOp, rns.InttOp, rns.AutomorphismOp),
 )
-"""Ops that compute each limb of the result from the same limb of each operand."""
+"""Ops that compute a limb of the result from the same limb of each operand."""
 
-STRUCTURED = (scf.ForOp, scf.IfOp, scf.YieldOp)
-"""Ops that only carry polynomials."""
+STRUCTURE = (scf.ForOp, scf.IfOp, scf.YieldOp)
+"""Ops that carry polynomials through control flow."""
+
+MAX_CONSTANT_BITS = 1023
+"""Constants of `rns.mul_constant` are signed integers of 1024 bits."""
+
+
+def values_read_whole(ops: Iterable[Operation], limbs: LimbShares) -> set[SSAValue]:
+    """Return the polynomials of which every rank reads each limb, though it holds a share.
+
+    One message of all limbs then takes the place of several of some.
+    """
+    read: dict[SSAValue, set[int]] = {}
+    for op in ops:
+        match op:
+            case rns.ModUpOp():
+                read.setdefault(op.input, set()).update(PolyType.of(op.input).basis.q)
+            case rns.ModDownOp() if not limbs.is_cut(op.result.type.basis):
+                read.setdefault(op.input, set()).update(PolyType.of(op.input).basis.q)
+            case rns.ProjectOp():
+                basis = PolyType.of(op.result).basis
+                converted = any(isinstance(u.operation, rns.ModUpOp) for u in op.result.uses)
+                if converted or not limbs.is_cut(basis):
+                    read.setdefault(op.input, set()).update(basis.q)
+            case _:
+                pass
+    return {value for value, q in read.items() if q.issuperset(PolyType.of(value).basis.q)}
 
 
 @dataclass
 class LimbBranch:
-    """Copies a block into what one rank runs; `block` grows as ops are added.
+    """Copies ops of a program into `block`, as one rank runs them.
 
-    Of each polynomial a rank holds its share, the whole, or both: the whole once it has been sent,
-    a share of a whole once it is asked for.
+    Of a polynomial a rank holds its share, the whole, or both: the whole once it has been sent, a
+    share of a whole once it is asked for. Other values stand for themselves unless in `others`.
+    `read_whole` are the polynomials of `values_read_whole`.
     """
 
     limbs: LimbShares
     rank: int
     group: SSAValue
+    read_whole: Collection[SSAValue]
     block: Block = field(default_factory=Block)
+    location: LocationAttr = field(default_factory=UnknownLoc)
     others: dict[SSAValue, SSAValue] = field(default_factory=dict)
     shares: dict[SSAValue, SSAValue] = field(default_factory=dict)
     wholes: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
-    def share_basis(self, value: SSAValue) -> BasisAttr:
-        """Return the limbs of a value that this rank holds."""
-        return self.limbs.share(PolyType.of(value).basis, self.rank)
-
-    def converted(self, type: Attribute) -> Attribute:
-        """Return the type of what this rank holds of a value."""
-        if not isinstance(type, PolyType):
-            return type
+    def share_type(self, value: SSAValue) -> PolyType:
+        """Return the type of what this rank holds of a polynomial."""
+        type = PolyType.of(value)
         return type.replace(basis=self.limbs.share(type.basis, self.rank))
 
     def share(self, value: SSAValue) -> SSAValue:
-        """Return this rank's limbs of a value of the original program."""
+        """Return this rank's limbs of a polynomial."""
         if value not in self.shares:
-            whole, basis = self.wholes[value], self.share_basis(value)
-            cut = basis != PolyType.of(value).basis
-            self.shares[value] = self.behind(whole, rns.ProjectOp(whole, basis)) if cut else whole
+            whole, basis = self.wholes[value], self.share_type(value).basis
+            if self.is_cut(value):
+                whole = self._behind(whole, lambda: self._append(rns.ProjectOp(whole, basis)))
+            self.shares[value] = whole
         return self.shares[value]
 
     def whole(self, value: SSAValue) -> SSAValue:
-        """Return all limbs of a value of the original program; gather them, if ranks hold shares.
-
-        Gathered as soon as the value is there: later users in the block share one message.
-        """
+        """Return all limbs of a polynomial, gathered where it is computed if ranks hold shares."""
         if value not in self.wholes:
-            share, cut = self.share(value), self.limbs.is_cut(PolyType.of(value).basis)
-            gather = distributed.AllGatherOp(share, LIMB_AXIS, self.group, value.type)
-            self.wholes[value] = self.behind(share, gather) if cut else share
+            share = self.share(value)
+            if self.is_cut(value):
+                basis = PolyType.of(value).basis
+                share = self._behind(share, lambda: self._gather(share, basis))
+            self.wholes[value] = share
         return self.wholes[value]
 
-    def other(self, value: SSAValue) -> SSAValue:
-        """Return what stands for a value that is no polynomial."""
+    def held(self, value: SSAValue) -> SSAValue:
+        """Return what this rank holds of any value: the share of a polynomial."""
+        if isinstance(value.type, PolyType):
+            return self.share(value)
         return self.others.get(value, value)
 
-    def add(self, op: Operation, source: Operation) -> SSAValue:
-        """Append an op that is there for `source`, and return its first result."""
-        op.location = source.location
+    def is_cut(self, value: SSAValue) -> bool:
+        """Return whether ranks hold different limbs of a polynomial."""
+        return self.limbs.is_cut(PolyType.of(value).basis)
+
+    def give(self, value: SSAValue) -> None:
+        """Take a polynomial that every rank has whole, and cut this rank's share of it."""
+        self.wholes[value] = value
+        if value.uses and self.is_cut(value):
+            self.location = _place(value)
+            self.shares[value] = self._append(rns.ProjectOp(value, self.share_type(value).basis))
+
+    def add(self, op: Operation) -> None:
+        """Append what this rank runs of one op. Raises `PassFailure` when it has no share in it."""
+        if has_assignment(op):
+            raise PassFailure(
+                op,
+                f"{op.name} records how it runs, expected ops without assignments: run "
+                "rns-shard-limbs before fhelium-assign-implementations",
+            )
+        self.location = op.location
+        match op:
+            case rns.ProjectOp():
+                self._project(op)
+            case rns.ModUpOp():
+                source = self.whole(op.input)
+                self._hold(op, rns.ModUpOp(source, self.share_type(op.result).basis))
+            case rns.ModDownOp():
+                self._divide(op)
+            case rns.ScaleUpOp():
+                if PolyType.of(op.input).basis.q != PolyType.of(op.result).basis.q:
+                    raise PassFailure(
+                        op,
+                        f"found {op.name} by primes of Q, expected special primes alone: ranks "
+                        "have all of those, and of Q their own",
+                    )
+                self._hold(
+                    op, rns.ScaleUpOp(self.share(op.input), self.share_type(op.result).basis)
+                )
+            case _:
+                self._copy(op)
+
+    def _copy(self, op: Operation) -> None:
+        types = [value.type for value in (*op.operands, *op.results)]
+        carries = any(isinstance(type, PolyType | StateType) for type in types)
+        if isinstance(op, CheckpointOp) or (
+            carries and not isinstance(op, (*LIMBWISE, *STRUCTURE))
+        ):
+            raise PassFailure(
+                op,
+                f"found {op.name}, expected the ops of rns, scf.for and scf.if: lower with "
+                "convert-ckks-to-rns first, and keep other ops out of the function",
+            )
+        copy = type(op).create(
+            operands=[self.held(operand) for operand in op.operands],
+            result_types=[
+                self.share_type(result) if isinstance(result.type, PolyType) else result.type
+                for result in op.results
+            ],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=[self._region(region) for region in op.regions],
+        )
+        self._hold(op, copy)
+
+    def _region(self, region: Region) -> Region:
+        if not region.blocks:
+            return Region()
+        around, block = self.block, region.block
+        self.block = Block(
+            arg_types=[
+                self.share_type(arg) if isinstance(arg.type, PolyType) else arg.type
+                for arg in block.args
+            ]
+        )
+        for argument, copy in zip(block.args, self.block.args, strict=True):
+            self._record(argument, copy)
+        for inner in block.ops:
+            self.add(inner)
+        copied, self.block = self.block, around
+        return Region(copied)
+
+    def _project(self, op: rns.ProjectOp) -> None:
+        """Select limbs of this rank's, or have others send what is read of theirs."""
+        source, basis = op.input, PolyType.of(op.result).basis
+        if source in self.read_whole or source in self.wholes or not self.is_cut(source):
+            whole = rns.ProjectOp(self.whole(source), basis)
+            self.wholes[op.result] = self._append(whole)
+        elif self.limbs.is_cut(basis) or not basis.q:
+            part = rns.ProjectOp(self.share(source), self.share_type(op.result).basis)
+            self._hold(op, part)
+        else:
+            parts = [self._receive(op, rank) for rank in sorted(self.limbs.owners(basis))]
+            if basis.p:
+                own = rns.ProjectOp(self.share(source), BasisAttr(p=basis.p))
+                parts.append(self._append(own))
+            self.shares[op.result] = self._join(parts, basis)
+
+    def _receive(self, op: rns.ProjectOp, owner: int) -> SSAValue:
+        """Broadcast what one rank owns of the primes of Q in a projection."""
+        basis = PolyType.of(op.result).basis
+        part = BasisAttr(q=[i for i in basis.q if self.limbs.owners(BasisAttr(q=[i])) == {owner}])
+        given = self.share(op.input)
+        if self.rank != owner:
+            # The others give zeros, which are not read: the limbs that a multiple gains.
+            own = PolyType.of(given).basis.q[0]
+            limb = self._append(rns.ProjectOp(given, BasisAttr(q=[own])))
+            given = self._append(rns.ScaleUpOp(limb, BasisAttr(q=sorted([own, *part.q]))))
+        given = self._append(rns.ProjectOp(given, part))
+        return self._append(BroadcastOp(given, owner, self.group))
+
+    def _gather(self, share: SSAValue, basis: BasisAttr) -> SSAValue:
+        """Gather what ranks own, and keep the special primes that all of them have."""
+        own = PolyType.of(share)
+        if not basis.p:
+            return self._append(AllGatherOp(share, LIMB_AXIS, self.group, own.replace(basis=basis)))
+        mine = self._append(rns.ProjectOp(share, BasisAttr(q=own.basis.q)))
+        special = self._append(rns.ProjectOp(share, BasisAttr(p=basis.p)))
+        return self._join([self._gather(mine, BasisAttr(q=basis.q)), special], basis)
+
+    def _join(self, parts: list[SSAValue], basis: BasisAttr) -> SSAValue:
+        """Return the polynomial whose limbs are those of `parts`: a sum of multiples of each."""
+        total: SSAValue | None = None
+        for part in parts:
+            limbs = PolyType.of(part).basis.limbs
+            if limbs != basis.limbs:
+                others, own = self._product(basis.limbs - limbs), self._product(limbs)
+                part = self._append(rns.MulConstantOp(part, pow(others, -1, own)))
+                part = self._append(rns.ScaleUpOp(part, basis))
+            total = part if total is None else self._append(rns.AddOp(total, part))
+        assert total is not None
+        return total
+
+    def _divide(self, op: rns.ModDownOp) -> None:
+        """Divide by primes that go: those that this rank does not have stay a constant."""
+        remainder, kept = self.share(op.remainder), self.share_type(op.result).basis
+        into_whole = self.is_cut(op.input) and not self.is_cut(op.result)
+        numerator = self.whole(op.input) if into_whole else self.share(op.input)
+        dropped = PolyType.of(op.input).basis.limbs - PolyType.of(op.result).basis.limbs
+        found = PolyType.of(numerator).basis
+        if found.limbs - kept.limbs == dropped:
+            self._hold(op, rns.ModDownOp(numerator, remainder))
+            return
+        if found != kept:
+            numerator = self._append(rns.ProjectOp(numerator, kept))
+        modulus = self._product(kept.limbs)
+        if modulus.bit_length() > MAX_CONSTANT_BITS:
+            raise PassFailure(
+                op,
+                f"found {len(kept)} limbs of {modulus.bit_length()} bits on rank {self.rank}, "
+                f"expected at most {MAX_CONSTANT_BITS} bits a rank to divide by primes that "
+                "another rank has: use more ranks",
+            )
+        difference = self._append(rns.SubOp(numerator, remainder))
+        self._hold(op, rns.MulConstantOp(difference, pow(self._product(dropped), -1, modulus)))
+
+    def _product(self, limbs: frozenset[tuple[str, int]]) -> int:
+        parameters = self.limbs.parameters
+        primes = {"Q": parameters.q_primes, "P": parameters.p_primes}
+        return prod(primes[name][i] for name, i in limbs)
+
+    def _hold(self, op: Operation, copy: Operation) -> None:
+        """Append an op whose results are what this rank holds of those of `op`."""
+        copy.location = op.location
+        self.block.add_op(copy)
+        for result, held in zip(op.results, copy.results, strict=True):
+            self._record(result, held)
+
+    def _record(self, value: SSAValue, held: SSAValue) -> None:
+        known = self.shares if isinstance(value.type, PolyType) else self.others
+        known[value] = held
+
+    def _append(self, op: Operation) -> SSAValue:
+        op.location = self.location
         self.block.add_op(op)
         return op.results[0]
 
-    def behind(self, value: SSAValue, op: Operation) -> SSAValue:
-        """Insert an op behind the definition of a value in this branch; return its result."""
-        point = self.block
-        while not _is_inside(value, point) and (parent := point.parent_block()) is not None:
-            point = parent
-        op.location = value.owner.location if isinstance(value, OpResult) else value.location
-        if isinstance(value, OpResult) and _is_inside(value, point):
-            Rewriter.insert_op(op, InsertPoint.after(value.op))
+    def _behind(self, value: SSAValue, make: Callable[[], SSAValue]) -> SSAValue:
+        """Make something of a value behind its definition, so that all its users can share it."""
+        if isinstance(value, BlockArgument):
+            point = InsertPoint.at_start(value.block)
         else:
-            owner = value.block if isinstance(value, BlockArgument) else None
-            Rewriter.insert_op(op, InsertPoint.at_start(owner or self.block))
-        return op.results[0]
+            assert isinstance(value, OpResult)
+            point = InsertPoint.after(value.op)
+        around = self.block, self.location
+        self.block, self.location = Block(), _place(value)
+        result = make()
+        made, (self.block, self.location) = self.block, around
+        ops = [*made.ops]
+        for op in ops:
+            op.detach()
+        Rewriter.insert_op(ops, point)
+        return result
+
+
+def _place(value: SSAValue) -> LocationAttr:
+    """Return the location of a value."""
+    if isinstance(value, OpResult):
+        return value.op.location
+    assert isinstance(value, BlockArgument)
+    return value.location

@@ -1,6 +1,7 @@
 """Which rank of a group owns which limbs, for `rns-shard-limbs`."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from fhelium.dialects.rns.types import BasisAttr
 from fhelium.scheme.parameters import Parameters
@@ -21,34 +22,20 @@ class LimbShares:
 
     def owners(self, basis: BasisAttr) -> set[int]:
         """Return the ranks that own primes of Q in a basis."""
-        return {self._owner(i) for i in basis.q}
+        return {self._owner[i] for i in basis.q}
 
     def share(self, basis: BasisAttr, rank: int) -> BasisAttr:
         """Return the limbs of `basis` that one rank holds."""
         if not self.is_cut(basis):
             return basis
-        return BasisAttr(q=[i for i in basis.q if self._owner(i) == rank], p=basis.p)
+        return BasisAttr(q=[i for i in basis.q if self._owner[i] == rank], p=basis.p)
 
     def is_cut(self, basis: BasisAttr) -> bool:
         """Return whether ranks hold different limbs of a value over `basis`."""
         return self.ranks > 1 and len(self.owners(basis)) == self.ranks
 
-    def product(self, basis: BasisAttr) -> int:
-        """Return the product of the primes of a basis."""
-        product = 1
-        for i in basis.q:
-            product *= self.parameters.q_primes[i]
-        for i in basis.p:
-            product *= self.parameters.p_primes[i]
-        return product
-
-    def _owner(self, limb: int) -> int:
-        first = 0
-        for level in range(self.parameters.max_level + 1):
-            first += len(self.parameters.group_limbs(level))
-            if limb < first:
-                return level % self.ranks
-        raise ValueError(
-            f"found the limb Q[{limb}], expected one of the parameters' Q[0:{first}]: lower the "
-            "program with the parameters that it names"
-        )
+    @cached_property
+    def _owner(self) -> tuple[int, ...]:
+        """The owner of each prime of Q."""
+        levels = enumerate(self.parameters.moduli)
+        return tuple(level % self.ranks for level, group in levels for _ in group)

@@ -1,5 +1,5 @@
-"""Pipelines that have a name: from secret tensors to ckks ops without state (`secure-pack`), and
-from those to a program that can be linked.
+"""Pipelines that have a name: from secret tensors to ckks ops without state (`secure-pack`), from
+those to a program that can be linked, and the whole way (`secure-default`).
 
 A name stands for its text in every place where a pipeline is written.
 """
@@ -23,6 +23,15 @@ NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
             "ckks-insert-relinearize{strategy=lazy},"
             f"ckks-insert-rescale{{strategy=lazy}},{_ASSIGN}"
         ),
+        "cpu-default": (
+            "canonicalize,cse,ckks-fuse-rescales,fhelium-assign-implementations{target=cpu},"
+            "fhelium-assign-in-place,rns-default,fhelium-assign-implementations{target=cpu}"
+        ),
+        "rns-default": (
+            "canonicalize,cse,convert-ckks-to-rns,cse,rns-hoist-decompositions,"
+            "rns-fuse-divisions,rns-merge-transforms,canonicalize,cse,dce"
+        ),
+        "secure-default": "canonicalize,secure-select-parameters,secure-pack,ckks-lazy",
         "secure-pack": (
             "canonicalize,secure-lower-convolutions,secure-expand-polynomials,cse,"
             "secure-assign-layouts,cse,secure-minimize-conversions,convert-secure-to-ckks,cse,dce"

@@ -229,7 +229,4 @@ class Pipeline:
 @cache
 def default_pipeline() -> Pipeline:
     """Return what a program is lowered by unless the caller says otherwise."""
-    return Pipeline.parse(
-        "canonicalize,cse,convert-ckks-to-rns,cse,rns-hoist-decompositions,rns-fuse-divisions,"
-        "rns-merge-transforms,canonicalize,cse,dce"
-    )
+    return Pipeline.parse("rns-default")

@@ -23,6 +23,7 @@ AGREEING = (
     distributed.BroadcastOp,
     distributed.AllReduceOp,
     distributed.AllReduceAddCiphertextOp,
+    distributed.AllReduceAddCiphertextsOp,
     distributed.AllGatherOp,
     distributed.GroupSizeOp,
 )
@@ -176,10 +177,8 @@ class RankDependence:
                 if group.agrees_within(op.group, here):
                     return captured(op)
                 return Origin(value, f"{op.name} makes it equal within another group only")
-            case distributed.StartOp():
-                return yielded(op.body.block).operands
             case distributed.WaitOp():
-                return op.operands
+                return [yielded(op.start.body.block).operands[index]]
             case MaterialOp():
                 return Origin(value, f"each rank loads its own material @{op.symbol_name}")
             case ResourceOp():

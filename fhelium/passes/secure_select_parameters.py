@@ -1,18 +1,17 @@
 """`secure-select-parameters`: the smallest secure parameters for a program of secret tensors."""
 
 from dataclasses import dataclass
-from functools import cache
+from itertools import takewhile
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from fhelium.dialects.ckks.parameters import PARAMETERS
-from fhelium.dialects.secure import TensorType
 from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass, highest_level
-from fhelium.passes.named_pipelines import NAMED_PIPELINES
 from fhelium.passes.pipeline import Pipeline
-from fhelium.passes.secure_assign_layouts import SecureAssignLayoutsPass
+from fhelium.passes.secure_assign_layouts import secret_values
 from fhelium.passes.slot_count import packed_slots
 
 
@@ -20,13 +19,13 @@ from fhelium.passes.slot_count import packed_slots
 class SecureSelectParametersPass(ModulePass):
     """Choose `ckks.parameters` for a program of secret tensors, before it is packed.
 
-    How many levels a program needs shows once it is packed and scheduled, and how it is packed
-    depends on the slots, so on the ring. So a copy is packed and scheduled, with more slots until
-    the ring that its levels need has as many: `secure-pack` and then `ckks-lazy` or `ckks-default`
-    fit into the parameters.
+    How many levels a program needs shows when it is packed and scheduled, and how it is packed
+    depends on the ring, which depends on the levels. So copies are packed and scheduled, with more
+    slots each time, until the ring that the levels need has as many. What `secure-pack` and
+    `ckks-lazy` make of the program then fits.
 
-    `precision` and `largest` are those of `ckks-select-parameters`, and `min-slots` is how many
-    slots there have to be, for a batch of samples. Parameters that are there already stay, and a
+    `precision` and `largest` are those of `ckks-select-parameters`; `min-slots` is how many slots
+    there have to be, to make room for a batch. Parameters that are there already stay, and a
     program without secret tensors is left alone.
     """
 
@@ -34,29 +33,33 @@ class SecureSelectParametersPass(ModulePass):
 
     precision: int | float = 20.0
     largest: int | float = 1.0
-    min_slots: int | None = None
+    min_slots: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if PARAMETERS in op.attributes or not _has_secret_tensors(op):
+        if PARAMETERS in op.attributes or not _has_secrets(op):
             return
-        slots: int | None = None
         while True:
-            depth, packed = _packed(ctx, op, slots)
-            choose = CkksSelectParametersPass(
-                depth, self.precision, self.largest, max(packed, self.min_slots or 1)
-            )
-            parameters = choose.parameters(op)
-            if parameters.slots == slots:
-                op.attributes[PARAMETERS] = parameters.to_attribute()
+            trial = op.clone()
+            known = op.attributes.pop(PARAMETERS, None)
+            for each in Pipeline.parse("secure-pack").passes:
+                each.apply(ctx, trial)
+            # Without them, so that levels are what the program needs.
+            trial.attributes.pop(PARAMETERS, None)
+            for each in takewhile(
+                lambda each: not isinstance(each, CkksSelectParametersPass),
+                Pipeline.parse("ckks-lazy").passes,
+            ):
+                each.apply(ctx, trial)
+            CkksSelectParametersPass(
+                depth=highest_level(trial),
+                precision=self.precision,
+                largest=self.largest,
+                min_slots=max(self.min_slots, packed_slots(trial) or 1),
+            ).apply(ctx, op)
+            if op.attributes[PARAMETERS] == known:
                 return
-            slots = parameters.slots
 
 
-def _has_secret_tensors(module: ModuleOp) -> bool:
-    return any(
-        isinstance(argument.type, TensorType)
-        for op in module.walk()
-        for region in op.regions
-        for block in region.blocks
-        for argument in block.args
-    )
+def _has_secrets(module: ModuleOp) -> bool:
+    functions = (op for op in module.walk() if isinstance(op, FuncOp))
+    return any(True for function in functions for _ in secret_values(function))

@@ -36,6 +36,7 @@ from fhelium.backend import (
 from fhelium.backend.checkpoints import Checkpoints
 from fhelium.backend.rank_watch import RankWatch
 from fhelium.backend.spmd_guard import LostRankError, describe, meet
+from fhelium.backend.trace import Trace
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
@@ -52,6 +53,7 @@ from fhelium.tools.launch import launch
 from fhelium.tools.level_comparison import LevelsDifferError
 from fhelium.tools.plain_values import PlainRunError
 from fhelium.tools.tether import end_with_parent
+from fhelium.tools.trace_files import write_trace
 
 
 class UsageError(ValueError):
@@ -141,6 +143,11 @@ def argument_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="link programs that dist-verify-spmd refuses on several ranks",
     )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="write when each op ran, as JSON for Perfetto: all ranks, or with {rank} a file each",
+    )
     parser.add_argument("--print-dispatch", action="store_true", help="print what runs each op")
     parser.add_argument(
         "--print-host-source", action="store_true", help="print the generated host code"
@@ -174,6 +181,9 @@ def run(args: argparse.Namespace) -> None:
         backend = OperationBackend(named_resources=bindings)
         if args.no_verify_spmd:
             backend = backend.without_spmd_verification()
+        trace = None if args.trace is None else Trace(rank)
+        if trace is not None:
+            backend = backend.with_trace(trace)
         executable = backend.link(Compilation(program, materials, pipeline))
         linked = time.perf_counter()
         show(executable, args, rank)
@@ -190,6 +200,8 @@ def run(args: argparse.Namespace) -> None:
         if args.time and rank == 0:
             print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
         write(args.output, rank, results)
+        if trace is not None:
+            write_trace(args.trace, trace)
 
 
 def run_stages(

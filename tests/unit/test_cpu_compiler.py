@@ -31,6 +31,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "square": (2,),
     "weighted_sum": (2, 2),
     "mod_up": (3,),
+    "fused": (2, 2, 1, 2, 3, 0, 1, 0, 2, 0, 3),
     "from_doubles": (2,),
     "embedding": (64,),
     "split": (64,),

@@ -21,6 +21,7 @@ from fhelium.backend import (
 )
 from fhelium.backend.cpu_family.ciphertexts import KERNELS as CIPHERTEXT_KERNELS
 from fhelium.backend.cpu_family.ciphertexts import cpu_ciphertext_contributions
+from fhelium.backend.cpu_family.fusion import CpuFusedImplementation
 from fhelium.backend.cpu_family.residues import KERNELS, cpu_contributions
 from fhelium.dialects import ckks, rns
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
@@ -39,7 +40,11 @@ ON_CPU = f"{default_pipeline()},fhelium-assign-implementations{{target=cpu}}"
 
 
 def test_the_table_of_names_is_the_registry() -> None:
-    contributions = (*cpu_contributions(), *cpu_ciphertext_contributions())
+    contributions = (
+        *cpu_contributions(),
+        *cpu_ciphertext_contributions(),
+        CpuFusedImplementation(),
+    )
     names = {op.name: each.name for each in contributions for op in each.operation_types}
     assert names == FAMILIES["cpu"]
     assert {each.name for each in contributions if each.supports_in_place} == IN_PLACE

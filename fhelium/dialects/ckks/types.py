@@ -274,8 +274,8 @@ class KeyType(ParametrizedAttribute, SwitchingKeyType):
     def symbol(self) -> str:
         """How passes and frontends name such a key: `relinearization`, `rotation_minus_5`."""
         if self.step is None:
-            return self.kind.value
-        return f"{self.kind.value}_{'minus_' if self.step < 0 else ''}{abs(self.step)}"
+            return str(self.kind)
+        return f"{self.kind}_{'minus_' if self.step < 0 else ''}{abs(self.step)}"
 
     def verify(self) -> None:
         if (self.kind == KeyKind.ROTATION) != (self.step is not None):

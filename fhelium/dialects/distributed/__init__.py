@@ -15,6 +15,7 @@ from xdsl.ir import Dialect, Operation
 
 from fhelium.dialects.distributed.asynchronous import PendingType, StartOp, WaitOp
 from fhelium.dialects.distributed.collective import CollectiveOp
+from fhelium.dialects.distributed.combined import AllReduceAddCiphertextsOp
 from fhelium.dialects.distributed.movement import (
     AllGatherOp,
     AllToAllOp,
@@ -51,6 +52,7 @@ COLLECTIVES: tuple[type[CollectiveOp], ...] = (
     BroadcastOp,
     AllReduceOp,
     AllReduceAddCiphertextOp,
+    AllReduceAddCiphertextsOp,
     ReduceOp,
     ReduceScatterOp,
     AllGatherOp,
@@ -79,6 +81,7 @@ __all__ = [
     "OPERATIONS",
     "AllGatherOp",
     "AllReduceAddCiphertextOp",
+    "AllReduceAddCiphertextsOp",
     "AllReduceOp",
     "AllToAllOp",
     "AxisOp",

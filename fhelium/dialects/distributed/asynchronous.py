@@ -14,20 +14,21 @@ collective that is not started waits for all of them: so the order of messages i
 and the same on every rank.
 """
 
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
-    AnyAttr,
     IRDLOperation,
-    ParamAttrConstraint,
-    VarConstraint,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     region_def,
     result_def,
+    var_result_def,
 )
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
 from xdsl.traits import is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
@@ -37,19 +38,31 @@ from fhelium.dialects.distributed.collective import CollectiveOp
 
 @irdl_attr_definition
 class PendingType(ParametrizedAttribute, TypeAttribute):
-    """A value that a started collective will have: `!dist.pending<!ct>`."""
+    """What a started collective will return, by its types: `!dist.pending<!ct>`."""
 
     name = "dist.pending"
 
-    value: Attribute
+    values: ArrayAttr[Attribute]
+
+    def __init__(self, values: Sequence[Attribute]):
+        super().__init__(ArrayAttr(values))
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(self.values, printer.print_attribute)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        types = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type)
+        return [ArrayAttr(types)]
 
 
 @irdl_op_definition
 class StartOp(IRDLOperation):
     """Start the one collective of a region, and go on before it is done.
 
-    Beside the collective the region has pure ops alone, and it yields one value, which is data. Its
-    result is waited for once, in the same block, and before the next checkpoint. Until then no op
+    Beside the collective the region has pure ops alone, and it yields data. The result is waited
+    for once, in the same block, and before the next checkpoint. Until then no op
     may overwrite what the region uses.
     """
 
@@ -60,8 +73,10 @@ class StartOp(IRDLOperation):
 
     assembly_format = "attr-dict-with-keyword $body `:` type($result)"
 
-    def __init__(self, body: Region, value: Attribute):
-        super().__init__(regions=[body], result_types=[PendingType(value)])
+    def __init__(self, body: Region):
+        end = body.block.last_op
+        values = [] if end is None else end.operand_types
+        super().__init__(regions=[body], result_types=[PendingType(values)])
 
     @property
     def collective(self) -> CollectiveOp:
@@ -93,8 +108,8 @@ class StartOp(IRDLOperation):
         while between is not None and between is not uses[0]:
             if isinstance(between, CheckpointOp):
                 raise VerifyException(
-                    "found fhelium.checkpoint before dist.wait, expected it behind: what is pending "
-                    "cannot be written to a file"
+                    "found fhelium.checkpoint before dist.wait, expected it behind: what is "
+                    "pending cannot be written to a file"
                 )
             between = between.next_op
 
@@ -120,18 +135,18 @@ class StartOp(IRDLOperation):
                 raise VerifyException(
                     f"found {op.name} beside the collective of dist.start, expected pure ops alone"
                 )
-        yielded = [value.type for value in end.operands]
-        if yielded != [self.result.type.value]:
-            found = ", ".join(map(str, yielded)) or "nothing"
+        yielded, pending = end.operand_types, self.result.type.values
+        if not yielded or list(yielded) != list(pending):
             raise VerifyException(
-                f"found dist.yield of {found} in dist.start, expected {self.result.type.value}, "
-                "the type of what is pending"
+                f"found dist.yield of {_text(yielded)} in dist.start, expected {_text(pending)}, "
+                "what is pending"
             )
-        if isinstance(yielded[0], ResourceType):
-            raise VerifyException(
-                f"found a pending value of the resource type {yielded[0]}, expected data: keys and "
-                "groups come from collectives that are not started"
-            )
+        for type in yielded:
+            if isinstance(type, ResourceType):
+                raise VerifyException(
+                    f"found a pending value of the resource type {type}, expected data: keys and "
+                    "groups come from collectives that are not started"
+                )
 
 
 @irdl_op_definition
@@ -143,16 +158,29 @@ class WaitOp(IRDLOperation):
 
     name = "dist.wait"
 
-    T: ClassVar = VarConstraint("T", AnyAttr())
-
-    pending = operand_def(ParamAttrConstraint(PendingType, (T,)))
-    result = result_def(T)
-
-    assembly_format = "$pending attr-dict `:` type($result)"
+    pending = operand_def(PendingType)
+    values = var_result_def()
 
     def __init__(self, pending: SSAValue | Operation):
         value = SSAValue.get(pending, type=PendingType)
-        super().__init__(operands=[value], result_types=[value.type.value])
+        super().__init__(operands=[value], result_types=[[*value.type.values]])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "WaitOp":
+        pending = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        op = cls(parser.resolve_operand(pending, PendingType(types)))
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.pending)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_list(self.result_types, printer.print_attribute)
 
     @property
     def start(self) -> StartOp:
@@ -167,3 +195,13 @@ class WaitOp(IRDLOperation):
                 "found a pending value that is no result of dist.start, expected one: it is waited "
                 "for where it was started"
             )
+        pending = self.start.result.type.values
+        if list(self.result_types) != list(pending):
+            raise VerifyException(
+                f"found the results {_text(self.result_types)}, expected {_text(pending)}, what is "
+                "pending"
+            )
+
+
+def _text(types: Iterable[Attribute]) -> str:
+    return ", ".join(map(str, types)) or "nothing"

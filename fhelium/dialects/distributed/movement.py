@@ -100,8 +100,8 @@ class AxisOp(CollectiveOp, ABC):
 class AllGatherOp(AxisOp):
     """Join the values of all ranks: `dist.all_gather %x along 0 in %group : !ct -> !ct`.
 
-    Every rank gets the whole. Along `limbs`, the limbs of the ranks are in order those of the
-    result, and each rank's type names its own.
+    Every rank gets the whole. Along `limbs`, each rank's type names its own, which may be any of
+    the whole: they are put in the order of the result.
     """
 
     name = "dist.all_gather"

@@ -18,7 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.core import recorded_in_place
@@ -94,11 +94,9 @@ class FusedOp(IRDLOperation):
     outputs = var_result_def(PolyType)
     body = region_def("single_block")
 
-    traits = traits_def(Pure(), IsolatedFromAbove())
+    traits = traits_def(Pure())
 
-    def __init__(
-        self, inputs: Sequence[SSAValue], output_types: Sequence[Attribute], body: Region
-    ):
+    def __init__(self, inputs: Sequence[SSAValue], output_types: Sequence[Attribute], body: Region):
         super().__init__(operands=[inputs], result_types=[output_types], regions=[body])
 
     @property
@@ -134,7 +132,14 @@ class FusedOp(IRDLOperation):
         _expect_types("yielded values", end.arguments, self.outputs)
         if not self.outputs:
             raise VerifyException("found no results, expected at least one")
+        known: set[SSAValue] = {*block.args}
         for op in block.ops:
+            if not known.issuperset(op.operands):
+                raise VerifyException(
+                    f"found {op.name} of a value from outside the region, expected arguments and "
+                    "values of the region alone: make it an operand of rns.fused"
+                )
+            known.update(op.results)
             if op is not end:
                 self._verify_step(op)
 

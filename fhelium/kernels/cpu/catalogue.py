@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fhelium.kernels.cpu import elementwise, key_switching, reduction
 from fhelium.kernels.cpu.conversion import build_mod_up
 from fhelium.kernels.cpu.fft import build_embedding
+from fhelium.kernels.cpu.fused import build_fused
 from fhelium.kernels.cpu.gather import build_gather
 from fhelium.kernels.cpu.mixed_radix import build_centred_values
 from fhelium.kernels.cpu.products import build_weighted_sum
@@ -28,6 +29,7 @@ BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
     "mod_up": build_mod_up,
     "mod_down": elementwise.build_mod_down,
     "gather": build_gather,
+    "fused": build_fused,
     "split": key_switching.build_split,
     "overflow": key_switching.build_overflow,
     "key_switch": key_switching.build_key_switch,

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.ir import Operation, SSAValue
 
 from fhelium.dialects import ckks, rns
-from fhelium.dialects.distributed import AllReduceAddCiphertextOp
+from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceAddCiphertextsOp
 from fhelium.dialects.rns.arithmetic import SumOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering
@@ -138,3 +138,19 @@ class LowerAllReduce(Lowering):
         lowered = AllReduceAddCiphertextOp(payload, group, moduli)
         lowered.attributes |= op.attributes
         return emit(lowered)
+
+
+class LowerAllReduces(Lowering):
+    """all_reduce_add_ciphertexts keeps its name, and says its moduli"""
+
+    OPERATION: ClassVar = AllReduceAddCiphertextsOp
+
+    def lower(
+        self, op: Operation, operands: Sequence[SSAValue], emit: Emitter
+    ) -> Sequence[SSAValue]:
+        *payloads, group = operands
+        moduli = [emit(rns.ModuliOp(PolyType.of(payload).basis)) for payload in payloads]
+        lowered = AllReduceAddCiphertextsOp(payloads, group, moduli)
+        lowered.attributes |= op.attributes
+        emit.operations.append(lowered)
+        return lowered.values

@@ -19,6 +19,7 @@ from fhelium.backend.torch_family.collectives.ciphertext_sums import (
     TorchCiphertextAddAllReduceImplementation,
     TorchCiphertextFoldAllReduceImplementation,
     TorchCiphertextSumAllReduceImplementation,
+    TorchCiphertextSumsAllReduceImplementation,
 )
 from fhelium.backend.torch_family.collectives.groups import TorchProcessGroupQueryImplementation
 from fhelium.backend.torch_family.collectives.implementation import (
@@ -79,6 +80,7 @@ def collective_contributions(
 ) -> tuple[
     TorchCollectiveImplementation
     | TorchCiphertextSumAllReduceImplementation
+    | TorchCiphertextSumsAllReduceImplementation
     | TorchCiphertextFoldAllReduceImplementation,
     ...,
 ]:
@@ -88,6 +90,7 @@ def collective_contributions(
     """
     return (
         TorchCiphertextSumAllReduceImplementation(),
+        TorchCiphertextSumsAllReduceImplementation(),
         TorchCiphertextFoldAllReduceImplementation(ciphertext_add),
         *(
             TorchCollectiveImplementation(FAMILIES["torch"][op.name], (op,), kernel)
@@ -105,6 +108,7 @@ __all__ = [
     "TorchCiphertextAddAllReduceImplementation",
     "TorchCiphertextFoldAllReduceImplementation",
     "TorchCiphertextSumAllReduceImplementation",
+    "TorchCiphertextSumsAllReduceImplementation",
     "TorchCollectiveImplementation",
     "TorchGenericAllReduceImplementation",
     "TorchProcessGroupQueryImplementation",

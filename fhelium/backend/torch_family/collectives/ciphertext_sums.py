@@ -11,12 +11,13 @@ import torch
 from xdsl.ir import Operation
 
 from fhelium.backend.invocation import OperationInvocation
+from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.resources import (
     PARAMETERS_RESOURCE_KIND,
     BoundResource,
     ResourceRequirement,
 )
-from fhelium.backend.torch_family.collectives.agreement import require_equal_layouts
+from fhelium.backend.torch_family.collectives.agreement import layout, require_equal_layouts
 from fhelium.backend.torch_family.collectives.implementation import _OperandResourceImplementation
 from fhelium.backend.torch_family.collectives.reductions import gather_and_fold
 from fhelium.backend.torch_family.collectives.transport import all_reduce_sum
@@ -117,16 +118,76 @@ class TorchCiphertextSumAllReduceImplementation(_OperandResourceImplementation):
         """
         group = self._group(resources[:1], in_place)
         value, moduli = _value_and_moduli(invocation, inputs, resources)
-        largest = int(moduli.max())
-        if group.size * (largest - 1) > LARGEST_SUM:
-            raise ValueError(
-                f"{self.name} got residues modulo {largest} on {group.size} ranks, expected at "
-                f"most {LARGEST_SUM // (largest - 1)}, or the sum may overflow: assign "
-                "torch-ciphertext-add-all-reduce"
-            )
+        _check_bound(self.name, moduli, group)
         require_equal_layouts(self.name, value, group)
-        moduli = moduli.reshape(-1, 1).to(value.device)
-        return (modular.reduce(all_reduce_sum(value, group), moduli),)
+        return (_reduced(all_reduce_sum(value, group), moduli),)
+
+
+@dataclass(frozen=True)
+class TorchCiphertextSumsAllReduceImplementation(_OperandResourceImplementation):
+    """Add several payloads as one row of integers, and reduce each modulo its primes.
+
+    The bound is that of one payload.
+    """
+
+    name: str = "torch-ciphertext-sums-all-reduce"
+    supports_in_place: bool = False
+    operation_types: tuple[type[Operation], ...] = (distributed.AllReduceAddCiphertextsOp,)
+
+    def resource_requirements(
+        self, invocation: OperationInvocation
+    ) -> tuple[ResourceRequirement, ...]:
+        """Ciphertexts that are not lowered come without moduli: those of the program are used."""
+        if invocation.operand_count > invocation.result_count:
+            return ()
+        return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
+
+    def execute(
+        self,
+        invocation: OperationInvocation,
+        inputs: tuple[Tensor, ...],
+        resources: tuple[BoundResource, ...],
+        *,
+        in_place: bool,
+    ) -> tuple[Tensor, ...]:
+        """Add the payloads of all ranks: `inputs` are the values, and then the moduli of each.
+
+        Raises `ValueError` when a sum could overflow, or when dtype or shape of a payload differs
+        between ranks.
+        """
+        group, count = self._group(resources[:1], in_place), invocation.result_count
+        values, moduli = inputs[:count], inputs[count:]
+        if not moduli:
+            moduli = tuple(
+                _program_moduli(resources[-1].value, limbs)
+                for limbs in invocation.operand_prime_ids
+            )
+        for each in moduli:
+            _check_bound(self.name, each, group)
+        # Payloads of other sizes may well have the same number of residues in all.
+        layouts = ", ".join(layout(value) for value in values)
+        row = torch.cat([value.reshape(-1) for value in values])
+        require_equal_layouts(self.name, row, group, f" of {layouts}")
+        sums = all_reduce_sum(row, group).split([value.numel() for value in values])
+        return tuple(
+            _reduced(total.reshape(value.shape), each)
+            for total, value, each in zip(sums, values, moduli, strict=True)
+        )
+
+
+def _check_bound(name: str, moduli: Tensor, group: ProcessGroupExecutionResource) -> None:
+    """Raise `ValueError` where a sum of residues of all ranks may be no int64."""
+    largest = int(moduli.max())
+    if group.size * (largest - 1) > LARGEST_SUM:
+        raise ValueError(
+            f"{name} got residues modulo {largest} on {group.size} ranks, expected at most "
+            f"{LARGEST_SUM // (largest - 1)}, or the sum may overflow: assign "
+            "torch-ciphertext-add-all-reduce"
+        )
+
+
+def _reduced(total: Tensor, moduli: Tensor) -> Tensor:
+    return modular.reduce(total, moduli.reshape(-1, 1).to(total.device))
 
 
 def _requirements(invocation: OperationInvocation) -> tuple[ResourceRequirement, ...]:
@@ -145,10 +206,14 @@ def _value_and_moduli(
         value, moduli = inputs
         return value, moduli
     (value,) = inputs
-    parameters, limbs = resources[-1].value, invocation.operand_prime_ids[0]
+    return value, _program_moduli(resources[-1].value, invocation.operand_prime_ids[0])
+
+
+def _program_moduli(parameters: object, limbs: tuple[int, ...] | None) -> Tensor:
+    """Return the primes of a level, `[limbs, 1]` or `[limbs]`."""
     if not isinstance(parameters, Parameters) or limbs is None:
         raise ValueError(
             "the ciphertext all-reduce got no moduli, expected them as its second input, or the "
             "program's parameters and a known level"
         )
-    return value, parameters.ring.moduli(limbs, torch.device("cpu"))
+    return parameters.ring.moduli(limbs, torch.device("cpu"))

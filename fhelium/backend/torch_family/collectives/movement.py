@@ -11,6 +11,7 @@ from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.resources import BoundResource
 from fhelium.backend.torch_family.collectives import transport
 from fhelium.backend.torch_family.collectives.agreement import (
+    gather_integers,
     require_equal_layouts,
     require_success,
 )
@@ -25,6 +26,7 @@ from fhelium.backend.torch_family.collectives.shares import (
     with_batch,
 )
 from fhelium.dialects import distributed
+from fhelium.dialects.distributed import LIMB_AXIS
 from fhelium.scheme.keys import SwitchingKey
 
 Tensor = torch.Tensor
@@ -83,7 +85,7 @@ def all_gather(call: Call) -> tuple[Tensor]:
     else:
         shapes = [resized(value, axis, size) for size in sizes]
         parts = transport.exchange([value] * call.group.size, shapes, call.group)
-    return (_checked(call, torch.cat(parts, dim=axis), sizes),)
+    return (_joined(call, parts, sizes),)
 
 
 def gather(call: Call) -> tuple[Tensor]:
@@ -100,10 +102,7 @@ def gather(call: Call) -> tuple[Tensor]:
         [resized(value, axis, size if is_root else 0) for size in sizes],
         group,
     )
-    joined = torch.cat(parts, dim=axis)
-    if not is_root:
-        joined = value.new_zeros(()).expand(resized(value, axis, sum(sizes)))
-    return (_checked(call, joined, sizes),)
+    return (_joined(call, parts, sizes, is_root),)
 
 
 def scatter(call: Call) -> tuple[Tensor]:
@@ -136,9 +135,43 @@ def all_to_all(call: Call) -> tuple[Tensor]:
     return (_checked(call, torch.cat(transport.exchange(shares, shapes, group), dim=axis), sizes),)
 
 
-def _checked(call: Call, result: Tensor, sizes: list[int]) -> Tensor:
-    """Return a result that has the op's type on every rank. Raises `RuntimeError` otherwise."""
-    start = sum(sizes[: call.group.rank])
+def _joined(call: Call, parts: list[Tensor], sizes: list[int], is_needed: bool = True) -> Tensor:
+    """Return the parts of all ranks in rank order; limbs in the order of the result, if they fit.
+
+    Where the result is not needed it is zeros, which take no memory.
+    """
+    axis = call.integer("axis")
+    order = _limb_order(call, sizes) if axis == LIMB_AXIS else None
+    if not is_needed:
+        joined = parts[0].new_zeros(()).expand(resized(parts[0], axis, sum(sizes)))
+    elif order is None:
+        joined = torch.cat(parts, dim=axis)
+    else:
+        limbs = [limb for part in parts for limb in part.split(1, dim=axis)]
+        joined = torch.cat([limbs[i] for i in order], dim=axis)
+    return _checked(call, joined, sizes, placed=order is not None)
+
+
+def _limb_order(call: Call, sizes: list[int]) -> list[int] | None:
+    """Return which limb of the ranks', joined, each limb of the result is, if they are the same."""
+    (mine, *_), (whole, *_) = call.invocation.operand_prime_ids, call.invocation.result_prime_ids
+    if mine is None or whole is None:
+        return None
+    width = max(sizes)
+    row = [*mine, *[-1] * width][:width]
+    rows = gather_integers(row, call.value.device, call.group)
+    found = [limb for row, size in zip(rows, sizes, strict=True) for limb in row[:size]]
+    if sorted(found) != sorted(whole):
+        return None
+    return [found.index(limb) for limb in whole]
+
+
+def _checked(call: Call, result: Tensor, sizes: list[int], placed: bool = False) -> Tensor:
+    """Return a result that has the op's type on every rank. Raises `RuntimeError` otherwise.
+
+    Limbs that are `placed` by their primes may come from anywhere; others are a run of the whole.
+    """
+    start = None if placed else sum(sizes[: call.group.rank])
     failure = result_fault(call.invocation, result, call.integer("axis"), start)
     require_success(
         call.name, failure, call.value.device, call.group, "give a value of the result's type"

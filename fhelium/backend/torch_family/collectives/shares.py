@@ -40,12 +40,12 @@ def resized(value: Tensor, axis: int, size: int) -> tuple[int, ...]:
 
 
 def result_fault(
-    invocation: OperationInvocation, result: Tensor, axis: int, start: int
+    invocation: OperationInvocation, result: Tensor, axis: int, start: int | None
 ) -> Exception | None:
     """Return why `result` is none of the op's result type on this rank, if so.
 
     `start` is the first row of the share along `axis` within the whole: the limbs of a share are
-    so many limbs of the whole, from there on.
+    so many limbs of the whole, from there on, unless it is `None`.
     """
     ids = invocation.result_prime_ids[0] if invocation.result_prime_ids else None
     if ids is not None and result.shape[-2] != len(ids):
@@ -61,7 +61,7 @@ def result_fault(
             wanted = ", ".join("?" if size == DYNAMIC_INDEX else str(size) for size in expected)
             return ValueError(f"the result is a {layout(result)}, expected the shape ({wanted})")
     operand_ids = invocation.operand_prime_ids[0] if invocation.operand_prime_ids else None
-    if axis == LIMB_AXIS and ids is not None and operand_ids is not None:
+    if start is not None and axis == LIMB_AXIS and ids is not None and operand_ids is not None:
         share, whole = sorted((ids, operand_ids), key=len)
         if whole[start : start + len(share)] != share:
             return ValueError(

@@ -1,0 +1,37 @@
+"""Writing the trace of a run: one file for all ranks, or one for each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed
+
+from fhelium.backend.process_group import ProcessGroupExecutionResource
+from fhelium.backend.spmd_guard import compare
+from fhelium.backend.torch_family.collectives.transport import exchange
+from fhelium.backend.trace import Trace, merged
+
+
+def write_trace(path: str, trace: Trace) -> None:
+    """Write a file for this rank where the path has `{rank}`; else rank 0 writes all spans.
+
+    Raises `OSError`, and `LostRankError` when another rank does not come.
+    """
+    spans = trace.spans if "{rank}" in path else _of_all_ranks(trace.spans)
+    if trace.rank == 0 or "{rank}" in path:
+        Path(path.replace("{rank}", str(trace.rank))).write_text(merged(spans))
+
+
+def _of_all_ranks(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the spans of all ranks on rank 0, and nothing on others."""
+    text = torch.frombuffer(bytearray(json.dumps(spans).encode()), dtype=torch.uint8)
+    sizes = [size for (size,) in compare("the collection of traces", [text.numel()])]
+    if len(sizes) == 1:
+        return spans
+    group = ProcessGroupExecutionResource()
+    nothing = text[:0]
+    outgoing = [text if rank == 0 else nothing for rank in range(group.size)]
+    shapes = [[size if group.rank == 0 else 0] for size in sizes]
+    received = exchange(outgoing, shapes, group)
+    return [span for each in received if each.numel() for span in json.loads(bytes(each.tolist()))]

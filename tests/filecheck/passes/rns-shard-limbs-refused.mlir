@@ -1,0 +1,109 @@
+// RUN: %opt %s --split-input-file --verify-diagnostics -p "rns-shard-limbs{ranks=2}"
+// RUN: not %opt %s --split-input-file -p "rns-shard-limbs{ranks=0}" 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not %opt %s --split-input-file -p "rns-shard-limbs{ranks=4}" 2>&1 | filecheck %s --check-prefix=MANY
+
+// NONE: found ranks=0, expected at least 1
+// MANY: found ranks=4, expected at most 3: each rank owns the primes of whole levels, and there are 3
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @collective(%x: !x) -> !x {
+    %group = fhelium.resource @world : !dist.group
+    // expected-error@+1 {{found dist.broadcast in a program whose limbs are to be spread, expected one of a single rank: ranks that share limbs work on one value}}
+    %y = dist.broadcast %x from 0 in %group : !x
+    func.return %y : !x
+  }
+}
+
+// -----
+
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+// expected-error@+1 {{found no ckks.parameters on the module, expected the parameters that its limbs belong to: keep the attribute when you lower}}
+builtin.module {
+  func.func @no_parameters(%x: !x) -> !x {
+    func.return %x : !x
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:4], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found a value over Q[0:4], expected limbs of the parameters, Q[0:3] P[0:1]}}
+  func.func @other_parameters(%x: !x) -> !x {
+    func.return %x : !x
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @assigned(%x: !x) -> !x {
+    // expected-error@+1 {{rns.negate records how it runs, expected ops without assignments: run rns-shard-limbs before fhelium-assign-implementations}}
+    %y = rns.negate %x {fhelium.implementation = "torch-rns-negate"} : !x
+    func.return %y : !x
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @call(%x: !x) -> !x {
+    // expected-error@+1 {{found func.call, expected the ops of rns, scf.for and scf.if: lower with convert-ckks-to-rns first, and keep other ops out of the function}}
+    %y = func.call @callee(%x) : (!x) -> !x
+    func.return %y : !x
+  }
+  func.func private @callee(!x) -> !x
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @main(%x: !x) -> !x {
+    %y = rns.negate %x : !x
+    // expected-error@+1 {{found fhelium.checkpoint, expected the ops of rns, scf.for and scf.if}}
+    fhelium.checkpoint "half"
+    func.return %y : !x
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+!low = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @scale_up(%x: !low) -> !x {
+    // expected-error@+1 {{found rns.scale_up by primes of Q, expected special primes alone: ranks have all of those, and of Q their own}}
+    %y = rns.scale_up %x : !low -> !x
+    func.return %y : !x
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found @blocks with 2 blocks, expected one: use scf.if and scf.for}}
+  func.func @blocks(%x: !x) -> !x {
+    cf.br ^bb1
+  ^bb1:
+    func.return %x : !x
+  }
+}

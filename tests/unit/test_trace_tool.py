@@ -1,0 +1,61 @@
+"""`fhelium-run --trace`: one file for all ranks, or one for each."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fhelium.scheme import files
+
+PROGRAM = """
+func.func @main(%x: tensor<?xi64>) -> tensor<?xi64> {
+  %world = fhelium.resource @world : !dist.group
+  %s = dist.broadcast %x from 1 in %world : tensor<?xi64>
+  %t = dist.broadcast %s from 0 in %world : tensor<?xi64>
+  %u = arith.addi %t, %x : tensor<?xi64>
+  func.return %u : tensor<?xi64>
+}
+"""
+
+
+def run(folder: Path, trace: str) -> None:
+    """Run the program on two ranks, with a trace."""
+    (folder / "program.mlir").write_text(PROGRAM)
+    files.save(folder / "inputs.safetensors", {"x": torch.arange(6)})
+    command = [sys.executable, "-m", "fhelium.tools.run", str(folder / "program.mlir")]
+    command += ["--inputs", str(folder / "inputs.safetensors"), "--nproc", "2"]
+    command += ["--trace", str(folder / trace), "--pipeline", "dist-overlap-collectives"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def spans(path: Path) -> list[dict[str, Any]]:
+    events = json.loads(path.read_text())["traceEvents"]
+    names = [event for event in events if event["ph"] == "M"]
+    assert {event["name"] for event in names} == {"process_name", "thread_name"}
+    return [event for event in events if event["ph"] == "X"]
+
+
+def test_one_trace_has_the_messages_of_all_ranks(tmp_path: Path) -> None:
+    run(tmp_path, "trace.json")
+    found = spans(tmp_path / "trace.json")
+    messages = [span for span in found if span["cat"] == "communication"]
+    assert sorted((span["pid"], span["name"]) for span in messages) == [
+        *[(0, "dist.broadcast")] * 2,
+        *[(1, "dist.broadcast")] * 2,
+    ]
+    assert {span["args"]["bytes"] for span in messages} == {48}
+    assert {span["args"]["group"] for span in messages} == {"world"}
+    assert min(span["ts"] for span in found) == 0
+    # A broadcast has begun on both ranks before it ends on the one that receives.
+    first = {span["pid"]: span for span in reversed(messages)}
+    assert first[1]["ts"] < first[0]["ts"] + first[0]["dur"]
+
+
+def test_each_rank_writes_a_trace_of_its_own(tmp_path: Path) -> None:
+    run(tmp_path, "trace-{rank}.json")
+    for rank in range(2):
+        assert {span["pid"] for span in spans(tmp_path / f"trace-{rank}.json")} == {rank}
