@@ -63,11 +63,8 @@ from fhelium.scheme.packing import layout_of
 
 SCHEDULE = "canonicalize,secure-select-parameters{{precision=16 largest={}}},secure-pack,ckks-lazy"
 
-LINK = (
-    "canonicalize,cse,ckks-fuse-rescales,fhelium-assign-implementations{target=cpu},"
-    "fhelium-assign-in-place,convert-ckks-to-rns,canonicalize,cse,dce"
-)
-"""How the scheduled program is linked: each op as one call of the generated CPU kernels."""
+LINK = "cpu-default"
+"""How the scheduled program is linked: its ops as calls of the generated CPU kernels."""
 
 WORK = Path("build/digits")
 

@@ -21,7 +21,6 @@ from fhelium.backend.resources import BoundResource, made_resources
 from fhelium.backend.spmd_guard import SpmdGuard, input_signature, program_identity
 from fhelium.backend.stages import Stage
 from fhelium.backend.torch_family.collectives.asynchronous import CommunicationThread
-from fhelium.backend.trace import Trace
 from fhelium.backend.values import checked_payload, wrapped_result
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CLIENT_TYPE
@@ -60,7 +59,6 @@ class ProgramExecutable:
     resource_indices: Mapping[Operation, tuple[int, ...]]
     bound_resources: Mapping[Operation, BoundResource]
     bound_materials: Mapping[Operation, object] = field(repr=False)
-    trace: Trace | None = field(default=None, repr=False, compare=False)
     host_source: str = field(init=False, repr=False, compare=False)
     _main: Callable[..., object] = field(init=False, repr=False, compare=False)
     _stages: Sequence[tuple[Stage, Callable[..., object]]] = field(
@@ -116,9 +114,7 @@ class ProgramExecutable:
         collective = isinstance(operation, CollectiveOp)
         if collective and self._guard is not None:
             call = self._guard.watched(operation, call)
-        if self.trace is not None:
-            name, place = dispatch.implementation.name, self._place(operation)
-            call = self.trace.traced(operation, call, {"implementation": name, "place": place})
+        call = self._observed(operation, call)
         if collective and self._communication and not isinstance(operation.parent_op(), StartOp):
             call = self._communication.in_order(call)
         return call
@@ -126,8 +122,15 @@ class ProgramExecutable:
     def _start(self, body: Callable[[], object]) -> Callable[[], object]:
         """Start a collective of the program, and return what waits for it."""
         assert self._communication is not None
-        wait = self._communication.start(body)
-        return wait if self.trace is None else self.trace.waited(wait)
+        return self._observed_wait(self._communication.start(body))
+
+    def _observed(self, operation: Operation, call: Callable[..., object]) -> Callable[..., object]:
+        """Return a prepared call, for a subclass that watches calls."""
+        return call
+
+    def _observed_wait(self, wait: Callable[[], object]) -> Callable[[], object]:
+        """Return the wait for a started collective, for a subclass that watches waits."""
+        return wait
 
     @contextmanager
     def _running(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ Clone the program, run the pipeline, resolve every executable op, then bind reso
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -26,6 +27,7 @@ from fhelium.backend.resources import (
 )
 from fhelium.backend.specs import state_is_assigned
 from fhelium.backend.spmd_guard import group_sizes
+from fhelium.backend.traced_executable import TracedExecutable
 from fhelium.backend.values import check_residues, checked_payload
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CLIENT_TYPE, KeyType, state_types
@@ -142,7 +144,9 @@ class _Linker:
         resources = tuple(bound)
         position = {resource.symbol: index for index, resource in enumerate(resources)}
         try:
-            return ProgramExecutable(
+            trace = self.backend.trace
+            kind = ProgramExecutable if trace is None else partial(TracedExecutable, trace=trace)
+            return kind(
                 program=self.program,
                 dispatch_table=ProgramDispatchTable(dispatches),
                 resources=resources,
@@ -152,7 +156,6 @@ class _Linker:
                 },
                 bound_resources={op: resources[position[op.symbol_name]] for op in resource_ops},
                 bound_materials=materials,
-                trace=self.backend.trace,
             )
         except ProgramError as error:
             raise LinkError(error.faults) from error

@@ -1,11 +1,20 @@
-"""The `mem` dialect: devices, and moving values between them."""
+"""The `mem` dialect: devices, and moving values between them.
 
+Any op with data, and arguments and results of functions, may say where they are to be in the
+discardable attributes `mem.device`, which names a device, and `mem.space`;
+`mem-insert-transfers` turns them into transfers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import auto
 from typing import ClassVar
 
+from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import (
+    Attribute,
     Dialect,
     Operation,
     OpResult,
@@ -30,6 +39,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from fhelium.dialects.core import ResourceType
+
+DEVICE = "mem.device"
+SPACE = "mem.space"
 
 
 class MemorySpace(StrEnum):
@@ -56,6 +68,48 @@ class DeviceType(ParametrizedAttribute, ResourceType):
     @property
     def resource_kind(self) -> str:
         return "execution-device"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A device, by the name of its resource, and a memory space of it."""
+
+    device: str
+    space: MemorySpace = MemorySpace.DEFAULT
+
+    def serves(self, wanted: "Placement") -> bool:
+        """Return whether a value that is here need not move; any space serves the default."""
+        return self == wanted or self.device_only() == wanted
+
+    def device_only(self) -> "Placement":
+        """Return the default space of the same device."""
+        return Placement(self.device)
+
+
+def recorded_placement(attributes: Mapping[str, Attribute]) -> Placement | None:
+    """Return where discardable attributes place an op, an argument or a result, if they do.
+
+    Raises `VerifyException` for attributes of another kind, and for a space without a device.
+    """
+    device, space = attributes.get(DEVICE), attributes.get(SPACE)
+    if device is None and space is None:
+        return None
+    if device is None:
+        raise VerifyException(
+            f"found {SPACE} = {space} without {DEVICE}, expected both: name the device that the "
+            "space belongs to"
+        )
+    if not isinstance(device, SymbolRefAttr) or len(device.nested_references):
+        raise VerifyException(
+            f"found {DEVICE} = {device}, expected the name of a device, such as @gpu0"
+        )
+    if space is None:
+        return Placement(device.string_value())
+    if not isinstance(space, MemorySpaceAttr):
+        raise VerifyException(
+            f"found {SPACE} = {space}, expected a memory space, such as #mem<space pinned_host>"
+        )
+    return Placement(device.string_value(), space.data)
 
 
 @irdl_op_definition

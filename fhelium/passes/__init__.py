@@ -38,6 +38,11 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
         return CkksDecomposeRotationsPass
 
+    def get_ckks_distribute_weighted_sum() -> type[ModulePass]:
+        from fhelium.passes.ckks_distribute_weighted_sum import CkksDistributeWeightedSumPass
+
+        return CkksDistributeWeightedSumPass
+
     def get_ckks_hoist_rotations() -> type[ModulePass]:
         from fhelium.passes.ckks_hoist_rotations import CkksHoistRotationsPass
 
@@ -122,6 +127,11 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
         return FheliumAssignInPlacePass
 
+    def get_mem_insert_transfers() -> type[ModulePass]:
+        from fhelium.passes.mem_insert_transfers import MemInsertTransfersPass
+
+        return MemInsertTransfersPass
+
     def get_rns_fuse() -> type[ModulePass]:
         from fhelium.passes.rns_fuse import RnsFusePass
 
@@ -179,6 +189,7 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
         "ckks-assign-levels": get_ckks_assign_levels,
         "ckks-assign-scales": get_ckks_assign_scales,
         "ckks-decompose-rotations": get_ckks_decompose_rotations,
+        "ckks-distribute-weighted-sum": get_ckks_distribute_weighted_sum,
         "ckks-hoist-rotations": get_ckks_hoist_rotations,
         "ckks-insert-mod-switch": get_ckks_insert_mod_switch,
         "ckks-insert-relinearize": get_ckks_insert_relinearize,
@@ -195,6 +206,7 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
         "fhelium-annotate-cost": get_fhelium_annotate_cost,
         "fhelium-assign-implementations": get_fhelium_assign_implementations,
         "fhelium-assign-in-place": get_fhelium_assign_in_place,
+        "mem-insert-transfers": get_mem_insert_transfers,
         "rns-fuse": get_rns_fuse,
         "rns-fuse-divisions": get_rns_fuse_divisions,
         "rns-hoist-decompositions": get_rns_hoist_decompositions,

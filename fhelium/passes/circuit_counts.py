@@ -15,7 +15,7 @@ class CircuitCounts:
 
     key_switches: products with a switching key: rotations, conjugations and relinearizations.
     rotations: those of the key switches that rotate.
-    hoisted: rotations that share the decomposition of another one.
+    hoisted: rotations that need no decomposition of their own, since they share one.
     rescales: divisions by the primes of a level, those that bring a dropped value to its scale
         among them.
     levels: the highest level of any ciphertext.

@@ -123,7 +123,7 @@ class LimbBranch:
     def give(self, value: SSAValue) -> None:
         """Take a polynomial that every rank has whole, and cut this rank's share of it."""
         self.wholes[value] = value
-        if value.uses and self.is_cut(value):
+        if self.is_cut(value):
             self.location = _place(value)
             self.shares[value] = self._append(rns.ProjectOp(value, self.share_type(value).basis))
 

@@ -1,6 +1,6 @@
 """`rns-shard-limbs`: spread the limbs of every value over the ranks of a group."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
-from fhelium.dialects.core import MaterialOp, ResourceOp
+from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
 from fhelium.dialects.rns.types import PolyType, basis_text
 from fhelium.passes.failure import PassFailure
@@ -114,11 +114,16 @@ def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
     group = ResourceOp(group_name, GroupType())
     rank = RankOp(group)
     group.location = rank.location = function.location
+    known = [*block.args, *(result for op in block.ops if op in outside for result in op.results)]
+    given = [
+        value
+        for value in known
+        if isinstance(value.type, PolyType)
+        and any(use.operation not in outside for use in value.uses)
+    ]
     read_whole = values_read_whole(function.walk(), limbs)
     branches = [
-        _branch(
-            LimbBranch(limbs, number, group.result, read_whole), block, outside, inside, terminator
-        )
+        _branch(LimbBranch(limbs, number, group.result, read_whole), given, inside, terminator)
         for number in range(limbs.ranks)
     ]
     types = [value.type for value in terminator.operands]
@@ -143,15 +148,15 @@ def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
 
 
 def _outside(block: Block) -> set[Operation]:
-    """Return the ops that every rank runs alike: pure ones that no polynomial goes into."""
+    """Return the ops that every rank runs whole: pure ones that need no polynomial of the caller.
+
+    Among them is all that comes from materials, which a link computes once.
+    """
     outside: set[Operation] = set()
-    known: set[SSAValue] = set(block.args)
+    known: set[SSAValue] = {v for v in block.args if not isinstance(v.type, PolyType)}
     for op in block.ops:
-        values = (*op.operands, *op.results)
-        limbs = any(isinstance(value.type, PolyType) for value in values)
-        if op.regions or not known.issuperset(op.operands) or not is_side_effect_free(op):
-            continue
-        if isinstance(op, MaterialOp) or not (limbs or op.has_trait(IsTerminator)):
+        pure = is_side_effect_free(op) and not op.regions and not op.has_trait(IsTerminator)
+        if pure and known.issuperset(op.operands):
             outside.add(op)
             known.update(op.results)
     return outside
@@ -159,16 +164,13 @@ def _outside(block: Block) -> set[Operation]:
 
 def _branch(
     branch: LimbBranch,
-    block: Block,
-    outside: set[Operation],
-    inside: list[Operation],
+    given: Sequence[SSAValue],
+    inside: Sequence[Operation],
     terminator: Operation,
 ) -> Block:
-    """Return what one rank runs of a function's ops."""
-    given = [*block.args, *(result for op in block.ops if op in outside for result in op.results)]
+    """Return what one rank runs of a function's ops, of polynomials that it is given whole."""
     for value in given:
-        if isinstance(value.type, PolyType):
-            branch.give(value)
+        branch.give(value)
     for op in inside:
         branch.add(op)
     results = [

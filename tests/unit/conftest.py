@@ -4,7 +4,7 @@ import multiprocessing
 import pickle
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch.distributed
+from xdsl.ir import Attribute
 
 from fhelium.scheme.parameters import Parameters
 
@@ -20,6 +21,14 @@ OnRanks = Callable[..., list[Any]]
 
 DEADLINE = 120.0
 """Seconds after which the ranks of one launch are ended, however slow the machine."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _checked_attributes() -> Iterator[None]:
+    """Undo what xDSL's --disable-verify does: it ends the checks of attributes in this process."""
+    checks = Attribute.__post_init__
+    yield
+    Attribute.__post_init__ = checks
 
 
 @pytest.fixture(scope="session")

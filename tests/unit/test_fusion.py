@@ -24,6 +24,7 @@ from fhelium.backend.invocation import describe
 from fhelium.backend.torch_family.fusion import TorchFusedImplementation
 from fhelium.dialects import rns
 from fhelium.dialects.rns.fusion import POINTWISE, FusedOp
+from fhelium.dialects.rns.types import PolyType
 from fhelium.interpreters.rns import evaluate
 from fhelium.kernels.cpu.fused import Code, Recipe, build_fused
 from fhelium.kernels.cpu.loader import compiled
@@ -106,8 +107,8 @@ def the_fused(program: Program) -> FusedOp:
 
 
 def recipe_of(fused: FusedOp) -> Recipe:
-    _, recipe = Translation.of(fused.outline, tuple(v.type.components for v in fused.inputs))
-    return recipe
+    components = tuple(PolyType.of(value).components for value in fused.inputs)
+    return Translation.of(fused.outline, components)[1]
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,34 @@ def test_random_graphs_on_python_integers(graph: Graph, seed: int, width: int) -
             assert_equal(run(program, f"dce,{pipeline}", inputs), expected)
 
 
+EACH = """
+    %t = rns.square %x : !p3 -> !p5
+    %u = rns.mul %x, %y : (!p3, !p2) -> !p4
+    %v = rns.sub %u, %t : (!p4, !p5) -> !p5
+    %w = rns.sub %v, %y : (!p5, !p2) -> !p5
+    %g = rns.automorphism %x, 5 : !p3
+    %h = rns.add %y, %g : (!p2, !p3) -> !p3
+    %i = rns.weighted_sum %h, %x, %g by %p, %p, %p : (!p3, !p3, !p3, !p1, !p1, !p1) -> !p3
+    %j = rns.add_constant %i, -5 : !p3
+    %k = rns.mul_constant %j, 1267650600228229401496703205376 : !p3
+    %l = rns.negate %k : !p3
+    %m = rns.add %w, %l : (!p5, !p3) -> !p5
+    func.return %t, %u, %v, %w, %h, %i, %j, %k, %l, %m : RESULTS"""
+
+
+@needs_fma
+def test_each_op_on_python_integers() -> None:
+    results = ", ".join(f"!p{count}" for count in (5, 4, 5, 5, 3, 3, 3, 3, 3, 5))
+    program = program_of(EACH.replace("RESULTS", results), "%x: !p3, %y: !p2, %p: !p1", results)
+    assert {step.operation for step in the_fused(program).outline.steps} == {*POINTWISE}
+    inputs = [residues(i, count) for i, count in enumerate((3, 2, 1))]
+    expected = [
+        torch.from_numpy(value.astype(np.int64))
+        for value in evaluate(program.clone(), *(x.numpy() for x in inputs))
+    ]
+    assert_equal(run(program, FUSED_ON_CPU, inputs), expected)
+
+
 @needs_fma
 @settings(
     deadline=None,
@@ -211,7 +240,7 @@ def test_random_circuits_have_the_bits_of_torch(circuit: Circuit) -> None:
 
 
 @needs_fma
-@pytest.mark.parametrize("sums", [1, 7, 8, 30])
+@pytest.mark.parametrize("sums", [1, 5, 6, 30])
 def test_the_largest_residues_at_each_bound(sums: int) -> None:
     """Sums of q - 1 grow to the limit of exactness before they are multiplied and squared."""
     lines = ["%s0 = rns.add %x, %x : (!p1, !p1) -> !p1"]
@@ -224,14 +253,19 @@ def test_the_largest_residues_at_each_bound(sums: int) -> None:
         "func.return %r : !p1",
     ]
     program = program_of("".join(f"\n    {line}" for line in lines), "%x: !p1", "!p1")
-    moduli = torch.tensor(PARAMETERS.q_primes)[:, None]
-    x = (moduli - 1).expand(1, LIMBS, DEGREE).contiguous()
-    # x is -1.
-    total = -(sums + 2)
-    expected = ((total - total**2) ** 2 - total) % moduli
+    rng = np.random.default_rng(sums)
+    primes = PARAMETERS.q_primes
+    x = [[q - 1 - int(rng.integers(q)) // 128 ** (i % 9) for i in range(DEGREE)] for q in primes]
+    assert all(q - 1 in row for q, row in zip(primes, x, strict=True))
+
+    def value(word: int, q: int) -> int:
+        total = (sums + 2) * word
+        return ((total - total**2) ** 2 - total) % q
+
+    expected = [[value(word, q) for word in row] for q, row in zip(primes, x, strict=True)]
     assert len(the_fused(program).outline.steps) == sums + 5
-    (found,) = run(program, FUSED_ON_CPU, [x])
-    assert torch.equal(found, expected.expand(1, LIMBS, DEGREE))
+    (found,) = run(program, FUSED_ON_CPU, [torch.tensor([x])])
+    assert found.tolist() == [expected]
 
 
 def test_a_chain_of_six_ops_reads_each_input_once() -> None:
@@ -252,6 +286,30 @@ def test_a_chain_of_six_ops_reads_each_input_once() -> None:
     assert len(stores) == 2
     assert not any(isinstance(op, llvm.CallOp) for op in loop.ops)
     assert any(isinstance(op, llvm.FMAOp) for op in loop.ops)
+
+
+def test_reductions_are_where_bounds_need_them() -> None:
+    """Each product rounds once, and each reduction once more."""
+
+    def roundings(*steps: tuple[Code, int, int]) -> int:
+        recipe = Recipe((1, 1), steps, (1 + len(steps),))
+        intrinsics = build_fused(*recipe.words, 4).walk()
+        return sum(isinstance(op, llvm.CallIntrinsicOp) for op in intrinsics)
+
+    twice = (Code.ADD, 0, 0), (Code.ADD, 1, 1)
+    # Below 7/8 q: nothing to reduce.
+    assert roundings((Code.MULTIPLY, 0, 1)) == 1
+    # Below 2 q: the result alone.
+    assert roundings((Code.ADD, 0, 1)) == 1
+    # One factor has to be below q, and the product of the other one is below 5/4 q.
+    assert roundings(*twice, (Code.MULTIPLY, 2, 3)) == 3
+    assert roundings(*twice, (Code.MULTIPLY, 0, 3)) == 2
+    # Of a square it is the one factor that there is.
+    assert roundings(*twice, (Code.SQUARE, 3, 0)) == 2
+    # 8 q is the limit of a sum: 4 q + 2 q and what it makes are below it, 4 q + 4 q is not.
+    four = (Code.ADD, 2, 3)
+    assert roundings(*twice, four, (Code.ADD, 4, 2)) == 1
+    assert roundings(*twice, four, (Code.ADD, 4, 4)) == 2
 
 
 @needs_fma

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from clients import Client, message, results_of
+from clients import Client, client_of, message, results_of
+from collective_programs import LIMBS, module, poly, residues, run
 from conftest import OnRanks
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fhelium.backend import (
     BoundResource,
@@ -20,11 +23,15 @@ from fhelium.backend import (
     ProcessGroupExecutionResource,
     ResourceBindings,
 )
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.dialects.rns.types import BasisAttr
+from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.tracing import Vector, trace
+from fhelium.passes.limb_shares import LimbShares
 from fhelium.scheme.parameters import Parameters
 
 build = partial(Parameters.build, ring_degree=32, insecure=True)
-ONE_PRIME = build(depth=4, scale_bits=40, digits=2)
+ONE_PRIME = build(depth=3, scale_bits=40, digits=2)
 TWO_PRIMES = build(depth=3, scale_bits=90, digits=3)
 MANY_DIGITS = build(depth=2, scale_bits=40, digits=3)
 
@@ -53,7 +60,6 @@ CASES: dict[str, tuple[Callable[..., Any], Parameters, str]] = {
     "products, as lowered": (products, ONE_PRIME, LOWER),
     "products, two primes a level": (products, TWO_PRIMES, OPTIMIZE),
     "products, a digit a prime": (products, MANY_DIGITS, OPTIMIZE),
-    "hoisted, optimized": (hoisted, ONE_PRIME, OPTIMIZE),
     "hoisted, generated kernels": (hoisted, ONE_PRIME, f"{OPTIMIZE},{TIDY}"),
 }
 
@@ -62,7 +68,8 @@ def run_case(name: str, ranks: int, client: Client, backend: OperationBackend) -
     """Run a case; for one rank no group is asked for."""
     function, parameters, lower = CASES[name]
     program = trace(function, parameters)
-    types = program.function("main").function_type.inputs.data
+    arguments = program.function("main").body.block.args
+    types = [CiphertextType.of(argument) for argument in arguments]
     inputs = [client.input(message(i, 8), type, i) for i, type in enumerate(types)]
     shard = f",{SHARD % ranks}" if ranks > 1 else ""
     assign = ",fhelium-assign-implementations{target=cpu}" if "generated" in name else ""
@@ -77,17 +84,87 @@ def same_bits_on_this_rank() -> dict[str, bool]:
     world = ResourceBindings([BoundResource("world", "process-group", group)])
     found: dict[str, bool] = {}
     for name, (_, parameters, _) in CASES.items():
-        if group.size > parameters.max_level + 1:
-            continue
-        client = Client(parameters)
+        client = client_of(parameters)
         backend = OperationBackend(named_resources=world, materializer=client)
         alone = run_case(name, 1, client, client.backend)
         spread = run_case(name, group.size, client, backend)
-        found[name] = all(map(torch.equal, alone, spread)) and len(alone) == len(spread)
-    return found
+        found[name] = len(alone) == len(spread) and all(map(torch.equal, alone, spread))
+    return found | {"gather": limbs_are_gathered(group)}
+
+
+def limbs_are_gathered(group: ProcessGroupExecutionResource) -> bool:
+    """Return whether limbs that lie apart come to their places, on all ranks or on one."""
+    whole = poly(0, LIMBS)
+    branches: list[str] = []
+    for rank in range(group.size):
+        own = f"[{', '.join(map(str, range(LIMBS)[rank :: group.size]))}]"
+        share = whole.replace(f"[0:{LIMBS}]", own)
+        branches.append(f"""
+          %share = rns.project %x : {whole} -> {share}
+          %all = dist.all_gather %share along limbs in %world : {share} -> {whole}
+          %one = dist.gather %share to 0 along limbs in %world : {share} -> {whole}
+          scf.yield %all, %one : {whole}, {whole}""")
+    body = branches.pop()
+    for rank, branch in reversed([*enumerate(branches)]):
+        body = f"""
+          %i{rank} = arith.constant {rank} : index
+          %is{rank} = arith.cmpi eq, %rank, %i{rank} : index
+          %a{rank}, %b{rank} = scf.if %is{rank} -> ({whole}, {whole}) {{{branch}}} else {{{body}}}
+          scf.yield %a{rank}, %b{rank} : {whole}, {whole}"""
+    head, _, tail = body.rpartition("scf.yield")
+    program = module(f"""
+        func.func @main(%x: {whole}) -> ({whole}, {whole}) {{
+          %world = fhelium.resource @world : !dist.group
+          %rank = dist.rank %world
+          {head}func.return{tail}
+        }}""")
+    x = residues(7, 2, LIMBS, 16)
+    everywhere, at_root = run(program, group, x)
+    expected = x if group.rank == 0 else torch.zeros_like(x)
+    return torch.equal(everywhere, x) and torch.equal(at_root, expected)
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_that_share_limbs_get_the_bits_of_one(on_ranks: OnRanks, ranks: int) -> None:
     for found in on_ranks(same_bits_on_this_rank, ranks):
-        assert found == dict.fromkeys(CASES, True)
+        assert found == dict.fromkeys([*CASES, "gather"], True)
+
+
+def group_of_another_size() -> str:
+    """Run on this one rank a program that is spread over two."""
+    group = ProcessGroupExecutionResource()
+    world = ResourceBindings([BoundResource("world", "process-group", group)])
+    client = client_of(ONE_PRIME)
+    backend = OperationBackend(named_resources=world, materializer=client)
+    with pytest.raises(RuntimeError) as caught:
+        run_case("products, as lowered", 2, client, backend)
+    return str(caught.value)
+
+
+def test_a_group_of_another_size_is_an_error(on_ranks: OnRanks) -> None:
+    (text,) = on_ranks(group_of_another_size, 1)
+    assert "torch-all-gather failed to give a value of the result's type on rank 0" in text
+
+
+def test_shares_that_no_constant_divides_are_refused() -> None:
+    """Of 43 primes of 50 bits each of two ranks has more than a constant of 1024 bits holds."""
+    parameters = Parameters.build(ring_degree=16, depth=43, scale_bits=49, insecure=True)
+    program = trace(lambda x: (x * x) * x, parameters)
+    with pytest.raises(ProgramError, match=r"expected at most 1023 bits a rank .*: use more ranks"):
+        Pipeline.parse(f"{LOWER},{SHARD % 2}").apply(program)
+    Pipeline.parse(f"{LOWER},{SHARD % 3}").apply(program)
+
+
+@given(st.integers(0, 3), st.integers(0, 2), st.integers(1, 4))
+def test_shares_are_apart_and_make_the_whole(level: int, special: int, ranks: int) -> None:
+    limbs = LimbShares(TWO_PRIMES, ranks)
+    basis = BasisAttr(q=TWO_PRIMES.q_limbs(level), p=range(special))
+    shares = [limbs.share(basis, rank) for rank in range(ranks)]
+    assert all(share.p == basis.p for share in shares)
+    if ranks <= level + 1:
+        assert sorted(i for share in shares for i in share.q) == list(basis.q)
+        sizes = [len(share.q) for share in shares]
+        assert max(sizes) - min(sizes) <= 2, "a level of difference"
+    else:
+        assert shares == [basis] * ranks
+    assert limbs.is_cut(basis) == (1 < ranks <= level + 1)

@@ -8,6 +8,8 @@
 #p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257], [353]], special = [641], digits = 4,
                       scale = 2^16, secret = ternary, security = none>
 !x = !rns.poly<basis = Q[0:4], components = 2, form = evaluation>
+!x1 = !rns.poly<basis = Q[0:4], components = 1, form = evaluation>
+!pt = !ckks.plaintext<level = 3, scale = 2^16, form = evaluation>
 !low = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
 !two = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
 !one = !rns.poly<basis = Q[0], components = 2, form = evaluation>
@@ -158,6 +160,24 @@ builtin.module attributes {ckks.parameters = #p} {
       }
       scf.yield %b : !x
     }
+    func.return %r : !x
+  }
+
+  // What comes from materials alone is computed whole, which a link does once.
+  // CHECK-LABEL: func.func @encoded
+  // CHECK:         %[[e:.*]] = ckks.encode
+  // CHECK-NEXT:    %[[p:.*]] = builtin.unrealized_conversion_cast %[[e]] : {{.*}} to !poly1_Q0to4
+  // CHECK-NEXT:    %[[c:.*]] = rns.negate %[[p]] : !poly1_Q0to4
+  // CHECK:         scf.if
+  // CHECK-NEXT:      %[[x0:.*]] = rns.project %x
+  // CHECK-NEXT:      %[[c0:.*]] = rns.project %[[c]] : !poly1_Q0to4 -> !poly1_Q0_2
+  // CHECK-NEXT:      rns.mul %[[x0]], %[[c0]]
+  func.func @encoded(%x: !x) -> !x {
+    %w = fhelium.material @w : tensor<8xf64>
+    %e = ckks.encode %w : tensor<8xf64> -> !pt
+    %p = builtin.unrealized_conversion_cast %e : !pt to !x1
+    %c = rns.negate %p : !x1
+    %r = rns.mul %x, %c : (!x, !x1) -> !x
     func.return %r : !x
   }
 

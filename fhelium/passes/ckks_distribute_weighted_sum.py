@@ -1,0 +1,361 @@
+"""`ckks-distribute-weighted-sum`: share the terms of large sums out to the ranks of a group."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
+
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
+from fhelium.dialects.distributed import (
+    AllReduceAddCiphertextOp,
+    GroupSizeOp,
+    GroupType,
+    RankOp,
+)
+from fhelium.passes.encrypted_steps import encrypted_functions
+from fhelium.passes.failure import PassFailure
+from fhelium.passes.rank_dependence import RankDependence, ancestors
+from fhelium.passes.sums_of_terms import SumOp, Term, add_terms, is_outermost_sum, terms_of
+
+KEY_SWITCHES = (
+    *(ckks.RotateOp, ckks.RotateManyOp, ckks.ConjugateOp),
+    *(ckks.RelinearizeOp, ckks.RelinearizeRescaleOp),
+)
+"""Ops that cost a key switch a result."""
+
+Cost = tuple[int, int]
+"""Key switches, then products and other ops: compared in this order."""
+
+
+@dataclass(frozen=True)
+class CkksDistributeWeightedSumPass(ModulePass):
+    """Let each of `ranks` ranks of the group resource `@group` add up a share of a large sum.
+
+    A sum is a tree of ckks.add and ckks.sub, or a ckks.weighted_sum, whose products count one by
+    one unless something comes between it and the sum. Those of at least `least` terms, and a term
+    a rank, are split: one branch a rank holds what only its terms need, and a
+    `dist.all_reduce_add_ciphertext` behind them adds the shares. Terms are dealt so that ranks
+    have about the same number of key switches, then of products. Of a matrix-vector product by
+    baby and giant steps each rank so gets giant steps, with the products below them; the baby
+    steps, which share a decomposition, run on every rank that needs them. Plaintexts are encoded
+    in front of the branches, so that a link still does it once.
+
+    All ranks must be given the same ciphertexts, materials and keys. A sum modulo q does not
+    depend on the order of its terms, so a program with assigned levels and scales gives the bits
+    of one rank. Put the pass behind scheduling, and before implementations are assigned. A group
+    of another size is an error when the program runs, before any arithmetic. Sums that some ranks
+    may not reach, and those inside a share, are left alone.
+    """
+
+    name = "ckks-distribute-weighted-sum"
+
+    ranks: int
+    group: str = "world"
+    least: int = 8
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.ranks < 1:
+            raise PassFailure(op, f"found ranks={self.ranks}, expected at least 1")
+        if self.least < 2:
+            raise PassFailure(op, f"found least={self.least}, expected at least 2")
+        if self.ranks == 1:
+            return
+        functions = list(encrypted_functions(op))
+        for inner in (inner for function in functions for inner in function.walk()):
+            if has_assignment(inner):
+                raise PassFailure(
+                    inner,
+                    f"{inner.name} records how it runs, expected ops without assignments: run "
+                    f"{self.name} before fhelium-assign-implementations",
+                )
+        dependence = RankDependence(op)
+        for function in functions:
+            ranks = _Ranks(function, self.ranks, self.group)
+            # The sums that use others come first; what they take into their shares is then gone.
+            for root in reversed([inner for inner in function.walk() if _is_sum(inner)]):
+                assert isinstance(root, SumOp | ckks.WeightedSumOp)
+                if root.parent is None:
+                    continue
+                parts = _parts_of(root)
+                enough = len(parts) >= max(self.least, self.ranks)
+                if enough and _all_ranks_reach(root, ranks.group.result, dependence):
+                    _split(root, parts, ranks)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A term of a sum, or one product of a weighted sum that is a term."""
+
+    value: SSAValue
+    negative: bool = False
+    weight: SSAValue | None = None
+    whole: ckks.WeightedSumOp | None = None
+
+
+@dataclass
+class _Ranks:
+    """The ranks of a group, which a function asks for once it has a sum that they share."""
+
+    function: FuncOp
+    count: int
+    name: str
+    group: ResourceOp = field(init=False)
+    number: SSAValue | None = None
+
+    def __post_init__(self) -> None:
+        self.group = ResourceOp(self.name, GroupType())
+
+    def rank(self) -> SSAValue:
+        """Return this rank's number, behind a check that the group has `count` ranks.
+
+        The check is free: what is added to the number is the one element of a tensor, at an index
+        that is inside it for the expected size alone.
+        """
+        if self.number is None:
+            one = TensorType(i64, [1])
+            ops = [
+                self.group,
+                rank := RankOp(self.group),
+                size := GroupSizeOp(self.group),
+                count := _index(self.count),
+                excess := arith.SubiOp(size, count),
+                table := arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(one, [0])),
+                element := tensor.ExtractOp(table.result, [excess.result], i64),
+                zero := arith.IndexCastOp(element.result, IndexType()),
+                number := arith.AddiOp(rank, zero),
+            ]
+            for op in ops:
+                op.location = self.function.location
+            Rewriter.insert_op(ops, InsertPoint.at_start(self.function.body.block))
+            self.number = number.result
+        return self.number
+
+
+def _is_sum(op: Operation) -> bool:
+    if isinstance(op, ckks.WeightedSumOp):
+        return True
+    return isinstance(op, SumOp) and is_outermost_sum(op)
+
+
+def _parts_of(root: SumOp | ckks.WeightedSumOp) -> list[_Part]:
+    """Return the terms of a sum, and the products of the weighted sums among them."""
+    parts: list[_Part] = []
+    for term in [Term(root.result)] if isinstance(root, ckks.WeightedSumOp) else terms_of(root):
+        owner = term.value.owner
+        inside = owner is root or (term.value.has_one_use() and owner.parent is root.parent)
+        if isinstance(owner, ckks.WeightedSumOp) and inside:
+            pairs = zip(owner.terms, owner.weights, strict=True)
+            parts += [_Part(value, term.negative, weight, owner) for value, weight in pairs]
+        else:
+            parts.append(_Part(term.value, term.negative))
+    return parts
+
+
+def _all_ranks_reach(
+    op: Operation, group: SSAValue, dependence: RankDependence, calls: tuple[FuncOp, ...] = ()
+) -> bool:
+    """Return whether all ranks of a group run an op equally often, as far as is known."""
+    for around in ancestors(op):
+        match around:
+            case scf.IfOp():
+                steering = [around.cond]
+            case scf.ForOp():
+                steering = [around.lb, around.ub, around.step]
+            case FuncOp():
+                if len(around.body.blocks) != 1 or around in calls:
+                    return False
+                return all(
+                    _all_ranks_reach(call, group, dependence, (*calls, around))
+                    for call in dependence.callers[around.sym_name.data]
+                )
+            case _:
+                return False
+        if any(dependence.origin(value, group) for value in steering):
+            return False
+    return False
+
+
+def _split(root: SumOp | ckks.WeightedSumOp, parts: Sequence[_Part], ranks: _Ranks) -> None:
+    """Put branches for the shares of a sum, and their sum over the ranks, in its place."""
+    private = _private_ops(root)
+    needs = _needs(private)
+    shares = _deal(parts, needs, ranks.count)
+    taken = [_union(needs, share) for share in shares]
+    kept = _kept(private, set.intersection(*taken))
+    moved = [op for op in private if op not in kept]
+    blocks = [_branch(root, *both, moved) for both in zip(shares, taken, strict=True)]
+    rank, chosen = ranks.rank(), blocks.pop()
+    for number, block in reversed([*enumerate(blocks)]):
+        index = _index(number)
+        is_rank = arith.CmpiOp(rank, index, "eq")
+        choice = scf.IfOp(is_rank, [root.result.type], Region(block), Region(chosen))
+        chosen = Block([index, is_rank, choice])
+        if number:
+            chosen.add_op(scf.YieldOp(*choice.results))
+        else:
+            chosen.add_op(AllReduceAddCiphertextOp(choice.results[0], ranks.group))
+        for op in chosen.ops:
+            op.location = root.location
+    new_ops = [*chosen.ops]
+    for op in new_ops:
+        op.detach()
+    Rewriter.insert_op(new_ops, InsertPoint.before(root))
+    total = new_ops[-1].results[0]
+    total.name_hint = root.result.name_hint
+    root.result.replace_all_uses_with(total)
+    for op in (root, *reversed(moved)):
+        Rewriter.erase_op(op)
+
+
+def _private_ops(root: Operation) -> list[Operation]:
+    """Return the ops on ciphertexts that serve a sum alone, in program order."""
+    private: dict[Operation, None] = {root: None}
+    op = root.prev_op
+    # What a checkpoint saves is not computed behind it.
+    while op is not None and not isinstance(op, CheckpointOp):
+        users = {use.operation for result in op.results for use in result.uses}
+        serves = bool(users) and users <= private.keys()
+        encrypted = any(isinstance(result.type, CiphertextType) for result in op.results)
+        if serves and encrypted and not op.regions and is_side_effect_free(op):
+            private[op] = None
+        op = op.prev_op
+    del private[root]
+    return [*reversed(private)]
+
+
+def _needs(private: Sequence[Operation]) -> dict[SSAValue, set[SSAValue]]:
+    """Return for each private value all those that it is computed from, and itself."""
+    needs: dict[SSAValue, set[SSAValue]] = {}
+    for op in private:
+        below = set[SSAValue]().union(*(needs.get(value, ()) for value in op.operands))
+        needs |= {result: below | {result} for result in op.results}
+    return needs
+
+
+def _union(needs: dict[SSAValue, set[SSAValue]], parts: Sequence[_Part]) -> set[SSAValue]:
+    return set[SSAValue]().union(*(needs.get(part.value, ()) for part in parts))
+
+
+def _deal(
+    parts: Sequence[_Part], needs: dict[SSAValue, set[SSAValue]], ranks: int
+) -> list[list[_Part]]:
+    """Share parts out: the dearest first, each to the rank that has the least to do with it.
+
+    An empty share is always cheapest, so that none is left empty.
+    """
+    loads: list[Cost] = [(0, 0)] * ranks
+    taken: list[set[SSAValue]] = [set() for _ in range(ranks)]
+    owners: dict[int, int] = {}
+    costs = [_cost(needs.get(part.value, ())) for part in parts]
+    for index in sorted(range(len(parts)), key=lambda index: costs[index], reverse=True):
+        needed = needs.get(parts[index].value, set[SSAValue]())
+        with_it = [
+            _plus(load, _cost(needed - held)) for load, held in zip(loads, taken, strict=True)
+        ]
+        rank = min(range(ranks), key=with_it.__getitem__)
+        loads[rank] = _plus(with_it[rank], (0, 1))
+        taken[rank] |= needed
+        owners[index] = rank
+    return [[p for i, p in enumerate(parts) if owners[i] == rank] for rank in range(ranks)]
+
+
+def _cost(values: Collection[SSAValue]) -> Cost:
+    """Return what it costs to compute values from their operands."""
+    owners = [value.owner for value in values]
+    switches = sum(isinstance(owner, KEY_SWITCHES) for owner in owners)
+    products = sum(len(o.terms) if isinstance(o, ckks.WeightedSumOp) else 1 for o in owners)
+    return switches, products
+
+
+def _plus(one: Cost, other: Cost) -> Cost:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _kept(private: Sequence[Operation], common: set[SSAValue]) -> set[Operation]:
+    """Return the ops that every rank needs as a whole: they stay in front of the branches."""
+    kept: set[Operation] = set()
+    inside = set(private)
+    for op in private:
+        used = {result for result in op.results if result.uses}
+        below = {v.owner for v in op.operands if isinstance(v.owner, Operation)} & inside
+        if used <= common and below <= kept:
+            kept.add(op)
+    return kept
+
+
+def _branch(
+    root: SumOp | ckks.WeightedSumOp,
+    share: Sequence[_Part],
+    taken: set[SSAValue],
+    moved: Sequence[Operation],
+) -> Block:
+    """Return what one rank runs: copies of the ops that its share needs, and their sum."""
+    new_ops: list[Operation] = []
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in moved:
+        if taken.isdisjoint(op.results):
+            continue
+        if isinstance(op, ckks.RotateManyOp):
+            new_ops.append(_narrowed(op, taken, copies))
+        else:
+            new_ops.append(op.clone(copies))
+    first_new = len(new_ops)
+    terms: list[Term] = []
+    products: dict[ckks.WeightedSumOp, list[_Part]] = {}
+    for part in share:
+        if part.whole is None:
+            terms.append(Term(copies.get(part.value, part.value), part.negative))
+        else:
+            products.setdefault(part.whole, []).append(part)
+    for whole, pairs in products.items():
+        values = [copies.get(pair.value, pair.value) for pair in pairs]
+        weights = [pair.weight for pair in pairs if pair.weight is not None]
+        op = ckks.WeightedSumOp(values, weights, CiphertextType.of(whole.result))
+        new_ops.append(op)
+        terms.append(Term(op.result, pairs[0].negative))
+    total = add_terms(terms, new_ops)
+    if total.negative:
+        new_ops.append(ckks.NegateOp(total.value))
+        total = Term(new_ops[-1].results[0])
+    new_ops.append(scf.YieldOp(total.value))
+    for op in new_ops[first_new:]:
+        op.location = root.location
+    return Block(new_ops)
+
+
+def _narrowed(
+    op: ckks.RotateManyOp, taken: set[SSAValue], copies: dict[SSAValue, SSAValue]
+) -> ckks.RotateManyOp:
+    """Return an op for the rotations that a share needs.
+
+    One alone stays hoisted too: ckks.rotate may round to other bits.
+    """
+    steps, indices = op.steps.get_values(), [i for i, o in enumerate(op.outputs) if o in taken]
+    narrowed = ckks.RotateManyOp(
+        copies.get(op.input, op.input), [steps[i] for i in indices], [op.keys[i] for i in indices]
+    )
+    narrowed.location = op.location
+    for index, output in zip(indices, narrowed.outputs, strict=True):
+        copies[op.outputs[index]] = output
+        output.name_hint = op.outputs[index].name_hint
+    return narrowed
+
+
+def _index(value: int) -> arith.ConstantOp:
+    return arith.ConstantOp(IntegerAttr(value, IndexType()))

@@ -1,0 +1,168 @@
+// RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=2 least=4 group=pair},dist-verify-spmd{ranks=2}" | filecheck %s
+// RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=2 least=4}" --print-debuginfo | filecheck %s --check-prefix=PLACE
+// RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=1}" | filecheck %s --check-prefix=ALONE
+// RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=2}" | filecheck %s --check-prefix=FEW
+// RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=3 least=4}" | filecheck %s --check-prefix=THREE
+
+// ALONE-NOT: dist.
+
+!ct = !ckks.ciphertext
+!pt = !ckks.plaintext
+!k1 = !ckks.key<rotation, 1>
+!k2 = !ckks.key<rotation, 2>
+!k4 = !ckks.key<rotation, 4>
+!v = tensor<8xf64>
+
+// Each rank gets one of two giant steps, and what it needs of the baby steps. Plaintexts stay.
+// CHECK-LABEL: func.func @baby_and_giant_steps
+// CHECK-NEXT:  %[[group:.*]] = fhelium.resource @pair : !dist.group
+// CHECK-NEXT:  %[[rank:.*]] = dist.rank %[[group]]
+// CHECK-NEXT:  %[[size:.*]] = dist.group_size %[[group]]
+// CHECK-NEXT:  %[[two:.*]] = arith.constant 2 : index
+// CHECK-NEXT:  %[[excess:.*]] = arith.subi %[[size]], %[[two]] : index
+// CHECK-NEXT:  %[[table:.*]] = arith.constant dense<0> : tensor<1xi64>
+// CHECK-NEXT:  %[[element:.*]] = tensor.extract %[[table]][%[[excess]]] : tensor<1xi64>
+// CHECK-NEXT:  %[[checked:.*]] = arith.index_cast %[[element]] : i64 to index
+// CHECK-NEXT:  %[[number:.*]] = arith.addi %[[rank]], %[[checked]] : index
+// CHECK:       %a = ckks.encode %w
+// CHECK-NEXT:  %b = ckks.encode %w
+// CHECK-NEXT:  %[[zero:.*]] = arith.constant 0 : index
+// CHECK-NEXT:  %[[first:.*]] = arith.cmpi eq, %[[number]], %[[zero]] : index
+// CHECK-NEXT:  %[[share:.*]] = scf.if %[[first]] -> (!ct) {
+// CHECK-NEXT:    %x1, %x2 = ckks.rotate_many %x by [1, 2] with %k1, %k2
+// CHECK-NEXT:    %s1 = ckks.weighted_sum %x, %x1, %x2 by %a, %b, %b
+// CHECK-NEXT:    %g1 = ckks.rotate %s1 by 4 with %k4
+// CHECK-NEXT:    %[[product:.*]] = ckks.weighted_sum %x2 by %b
+// CHECK-NEXT:    %[[sum:.*]] = ckks.add %g1, %[[product]] : !ct
+// CHECK-NEXT:    scf.yield %[[sum]] : !ct
+// CHECK-NEXT:  } else {
+// CHECK-NEXT:    %[[x1:.*]] = ckks.rotate_many %x by [1] with %k1
+// CHECK-NEXT:    %s2 = ckks.weighted_sum %x, %[[x1]] by %a, %b
+// CHECK-NEXT:    %g2 = ckks.rotate %s2 by 4 with %k4
+// CHECK-NEXT:    %[[products:.*]] = ckks.weighted_sum %x, %[[x1]] by %a, %a
+// CHECK-NEXT:    %[[difference:.*]] = ckks.sub %[[products]], %g2 : !ct
+// CHECK-NEXT:    scf.yield %[[difference]] : !ct
+// CHECK-NEXT:  }
+// CHECK-NEXT:  %y = dist.all_reduce_add_ciphertext %[[share]] in %[[group]] : !ct
+// CHECK-NEXT:  func.return %y : !ct
+
+// Copies stand where their ops stood, and new ops where the sum or the function did.
+// PLACE-LABEL: func.func @baby_and_giant_steps
+// PLACE:         dist.rank {{.*}} loc("{{.*}}":[[# @LINE + 7]]:
+// PLACE:         ckks.rotate_many {{.*}} loc("{{.*}}":[[# @LINE + 13]]:
+// PLACE:         ckks.weighted_sum %x2 by {{.*}} loc("{{.*}}":[[# @LINE + 19]]:
+// PLACE:         dist.all_reduce_add_ciphertext {{.*}} loc("{{.*}}":[[# @LINE + 18]]:
+
+// Five terms are fewer than eight.
+// FEW-LABEL: func.func @baby_and_giant_steps
+func.func @baby_and_giant_steps(%x: !ct, %w: !v) -> !ct {
+  // FEW-NOT: dist.
+  %k1 = fhelium.resource @rotation_1 : !k1
+  %k2 = fhelium.resource @rotation_2 : !k2
+  %k4 = fhelium.resource @rotation_4 : !k4
+  %a = ckks.encode %w : !v -> !pt
+  %b = ckks.encode %w : !v -> !pt
+  %x1, %x2 = ckks.rotate_many %x by [1, 2] with %k1, %k2 : (!ct, !k1, !k2) -> (!ct, !ct)
+  %g0 = ckks.weighted_sum %x, %x1, %x2 by %a, %a, %b : (!ct, !ct, !ct, !pt, !pt, !pt) -> !ct
+  %s1 = ckks.weighted_sum %x, %x1, %x2 by %a, %b, %b : (!ct, !ct, !ct, !pt, !pt, !pt) -> !ct
+  %g1 = ckks.rotate %s1 by 4 with %k4 : !ct, !k4
+  %s2 = ckks.weighted_sum %x, %x1 by %a, %b : (!ct, !ct, !pt, !pt) -> !ct
+  %g2 = ckks.rotate %s2 by 4 with %k4 : !ct, !k4
+  %t = ckks.add %g0, %g1 : !ct
+  %y = ckks.sub %t, %g2 : !ct
+  func.return %y : !ct
+}
+
+// Three ranks, of which the last has only subtracted terms.
+// THREE-LABEL: func.func @three
+// THREE:         %[[n:.*]] = arith.addi
+// THREE:         %[[zero:.*]] = arith.constant 0 : index
+// THREE-NEXT:    arith.cmpi eq, %[[n]], %[[zero]] : index
+// THREE-NEXT:    scf.if
+// THREE-NEXT:      ckks.add %x, %y : !ct
+// THREE:         } else {
+// THREE-NEXT:      %[[one:.*]] = arith.constant 1 : index
+// THREE-NEXT:      arith.cmpi eq, %[[n]], %[[one]] : index
+// THREE-NEXT:      %[[inner:.*]] = scf.if
+// THREE-NEXT:        ckks.sub %y, %x : !ct
+// THREE:           } else {
+// THREE-NEXT:        %[[sum:.*]] = ckks.add %y, %x : !ct
+// THREE-NEXT:        %[[negative:.*]] = ckks.negate %[[sum]] : !ct
+// THREE-NEXT:        scf.yield %[[negative]] : !ct
+// THREE-NEXT:      }
+// THREE-NEXT:      scf.yield %[[inner]] : !ct
+// THREE-NEXT:    }
+// THREE-NEXT:    dist.all_reduce_add_ciphertext
+func.func @three(%x: !ct, %y: !ct) -> !ct {
+  %0 = ckks.add %x, %y : !ct
+  %1 = ckks.sub %0, %y : !ct
+  %2 = ckks.add %1, %y : !ct
+  %3 = ckks.sub %2, %x : !ct
+  %4 = ckks.sub %3, %x : !ct
+  func.return %4 : !ct
+}
+
+// What all ranks need, and what others use, is computed in front. A sum that another one is
+// computed from is split for itself; sums in one function ask once for the rank.
+// CHECK-LABEL: func.func @two_sums
+// CHECK-COUNT-1: dist.rank
+// CHECK-NOT:   dist.rank
+// CHECK:       %r = ckks.rotate %x by 1
+// CHECK:       scf.if
+// CHECK-NEXT:    ckks.weighted_sum %x, %x by
+// CHECK:       } else {
+// CHECK-NEXT:    ckks.weighted_sum %r, %r by
+// CHECK:       %s = dist.all_reduce_add_ciphertext
+// CHECK-NEXT:  %u = ckks.rotate %s by 1
+// CHECK:       scf.if
+// CHECK-NEXT:    ckks.weighted_sum
+// CHECK:       %y = dist.all_reduce_add_ciphertext
+// CHECK-NEXT:  func.return %y, %r : !ct, !ct
+func.func @two_sums(%x: !ct, %a: !pt) -> (!ct, !ct) {
+  %k1 = fhelium.resource @rotation_1 : !k1
+  %r = ckks.rotate %x by 1 with %k1 : !ct, !k1
+  %s = ckks.weighted_sum %x, %r, %x, %r by %a, %a, %a, %a : (!ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt) -> !ct
+  %u = ckks.rotate %s by 1 with %k1 : !ct, !k1
+  %y = ckks.weighted_sum %u, %u, %u, %u by %a, %a, %a, %a : (!ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt) -> !ct
+  func.return %y, %r : !ct, !ct
+}
+
+// All ranks make the same turns of this loop.
+// CHECK-LABEL: func.func @loop
+// CHECK:       scf.for
+// CHECK:         dist.all_reduce_add_ciphertext
+func.func @loop(%x: !ct, %a: !pt) -> !ct {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  %y = scf.for %i = %zero to %three step %one iter_args(%z = %x) -> (!ct) {
+    %s = ckks.weighted_sum %z, %x, %z, %x by %a, %a, %a, %a : (!ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt) -> !ct
+    scf.yield %s : !ct
+  }
+  func.return %y : !ct
+}
+
+// How often these run may differ between ranks; a sum that others use too is not part of another.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NOT:   dist.
+func.func @left_alone(%x: !ct, %a: !pt, %go: i1) -> (!ct, !ct, !ct) {
+  %y = scf.if %go -> (!ct) {
+    %s = ckks.weighted_sum %x, %x, %x, %x by %a, %a, %a, %a : (!ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt) -> !ct
+    %c = func.call @called(%s) : (!ct) -> !ct
+    scf.yield %c : !ct
+  } else {
+    scf.yield %x : !ct
+  }
+  %t = ckks.add %x, %x : !ct
+  %u = ckks.add %t, %x : !ct
+  %v = ckks.add %u, %x : !ct
+  func.return %y, %u, %v : !ct, !ct, !ct
+}
+// CHECK:       func.func private @called
+// CHECK-NOT:   dist.
+func.func private @called(%x: !ct) -> !ct {
+  %t = ckks.add %x, %x : !ct
+  %u = ckks.add %t, %x : !ct
+  %v = ckks.add %u, %x : !ct
+  func.return %v : !ct
+}

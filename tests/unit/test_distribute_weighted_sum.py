@@ -1,0 +1,137 @@
+"""Sums whose terms are dealt to real Gloo ranks give the bits of one rank.
+
+All parameters are INSECURE, for tests alone.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from clients import Client, client_of, message, results_of
+from conftest import OnRanks
+from test_packing_programs import program
+from xdsl.dialects import scf
+from xdsl.ir import Region
+
+from fhelium.backend import (
+    BoundResource,
+    Compilation,
+    OperationBackend,
+    Pipeline,
+    ProcessGroupExecutionResource,
+    ResourceBindings,
+)
+from fhelium.dialects.ckks.parameters import PARAMETERS
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.frontends.program import Program
+from fhelium.frontends.tracing import Vector, trace
+from fhelium.passes.ckks_distribute_weighted_sum import KEY_SWITCHES
+from fhelium.scheme.parameters import Parameters
+
+SMALL = Parameters.build(ring_degree=32, depth=3, scale_bits=40, digits=2, insecure=True)
+SPLIT = "ckks-distribute-weighted-sum{ranks=%d least=4}"
+
+
+def layers(ranks: int, schedule: str) -> Program:
+    """Two matrices with a square between them: the second needs what the first gives."""
+    generator = np.random.default_rng(0)
+    materials = {name: generator.normal(size=(8, 8)) / 4 for name in "vw"}
+    body = """(%x: !secure.tensor<8>) -> !secure.tensor<8> {
+      %0 = secure.matvec %v, %x : tensor<8x8xf64>, !secure.tensor<8> -> !secure.tensor<8>
+      %1 = secure.mul %0, %0 : !secure.tensor<8>, !secure.tensor<8>
+      %2 = secure.matvec %w, %1 : tensor<8x8xf64>, !secure.tensor<8> -> !secure.tensor<8>
+      func.return %2 : !secure.tensor<8>
+    }"""
+    source = program(body, **materials)
+    source.module.attributes[PARAMETERS] = SMALL.to_attribute()
+    Pipeline.parse(f"secure-pack,{schedule.format(split=SPLIT % ranks)}").apply(source)
+    tensors = {name: torch.from_numpy(value) for name, value in source.materials.items()}
+    return Program(source.module, source.sources, tensors)
+
+
+def differences(x: Vector, y: Vector) -> Vector:
+    """Terms that are subtracted, products and rotations in one tree."""
+    total = -(x * y)
+    for step in range(1, 9):
+        total = total - x.rotate(step) * y.rotate(step)
+    return total - (x.conjugate() * y - y * y)
+
+
+def subtractions(ranks: int) -> Program:
+    source = trace(differences, SMALL)
+    Pipeline.parse(SPLIT % ranks).apply(source)
+    return source
+
+
+CASES: dict[str, tuple[Callable[[int], Program], int]] = {
+    "lazy": (partial(layers, schedule="ckks-lazy,{split}"), 2),
+    "eager": (partial(layers, schedule="ckks-default,{split}"), 4),
+    "before scheduling": (partial(layers, schedule="{split},ckks-lazy"), 2),
+    "subtractions": (subtractions, 1),
+}
+"""Each program for a number of ranks, and how many of its sums are split."""
+
+
+def run(source: Program, client: Client, backend: OperationBackend) -> list[torch.Tensor]:
+    inputs = [
+        client.input(message(i, client.parameters.slots), CiphertextType.of(argument), i)
+        for i, argument in enumerate(source.function("main").body.block.args)
+    ]
+    linked = backend.link(Compilation(source, pipeline=Pipeline.parse("convert-ckks-to-rns")))
+    return [result.data for result in results_of(linked.run(*inputs))]
+
+
+def backend_of_ranks(client: Client) -> OperationBackend:
+    world = BoundResource("world", "process-group", ProcessGroupExecutionResource())
+    return OperationBackend(named_resources=ResourceBindings([world]), materializer=client)
+
+
+def same_bits_on_this_rank() -> dict[str, bool]:
+    """Return whether each case gives this rank what one rank computes alone."""
+    client, ranks = client_of(SMALL), torch.distributed.get_world_size()
+    backend, found = backend_of_ranks(client), dict[str, bool]()
+    for name, (build, _) in CASES.items():
+        alone, shared = run(build(1), client, client.backend), run(build(ranks), client, backend)
+        found[name] = all(map(torch.equal, alone, shared)) and len(alone) == len(shared)
+    return found
+
+
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.long), 2, 3])
+def test_ranks_that_share_a_sum_get_the_bits_of_one(on_ranks: OnRanks, ranks: int) -> None:
+    for found in on_ranks(same_bits_on_this_rank, ranks):
+        assert found == dict.fromkeys(CASES, True)
+
+
+def failures_with_other_sizes() -> list[str]:
+    """Run programs for two and four ranks on those there are, and return how they fail."""
+    client, found = client_of(SMALL), list[str]()
+    for ranks in (2, 4):
+        with pytest.raises(IndexError) as failure:
+            run(subtractions(ranks), client, backend_of_ranks(client))
+        found.append(str(failure.value))
+    return found
+
+
+def test_a_group_of_another_size_is_refused(on_ranks: OnRanks) -> None:
+    for larger, smaller in on_ranks(failures_with_other_sizes, 3):
+        assert "index 1 is outside dimension 0 of size 1" in larger
+        assert "index -1 is outside dimension 0 of size 1" in smaller
+
+
+@pytest.mark.parametrize(("name", "sums"), [(name, sums) for name, (_, sums) in CASES.items()])
+def test_ranks_share_key_switches_evenly(name: str, sums: int) -> None:
+    source = CASES[name][0](2)
+    Pipeline.parse("dist-verify-spmd{ranks=2}").apply(source)
+    branches = [
+        [_key_switches(region) for region in op.regions]
+        for op in source.function("main").walk()
+        if isinstance(op, scf.IfOp)
+    ]
+    assert len(branches) == sums
+    assert all(abs(one - other) <= 1 for one, other in branches)
+
+
+def _key_switches(region: Region) -> int:
+    return sum(len(op.results) for op in region.walk() if isinstance(op, KEY_SWITCHES))
