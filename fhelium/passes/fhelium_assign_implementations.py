@@ -20,6 +20,7 @@ class FheliumAssignImplementationsPass(ModulePass):
 
     - `{target=torch}` gives each op the family's implementation of it, and leaves alone the ops
       that the family does not have; `op=` and `value=` narrow it down, to ops that it has.
+    - `{target=cpu only="ckks.rotate","ckks.relinearize"}` does so for these ops, where there are any.
     - `{op="rns.ntt" implementation="my-ntt"}` names the implementation of every such op.
     - `{value="score" implementation="my-add"}` names that of the op that defines `%score`.
 
@@ -32,6 +33,7 @@ class FheliumAssignImplementationsPass(ModulePass):
     target: str | None = None
     op: str | None = None
     value: str | None = None
+    only: tuple[str, ...] = ()
     implementation: str | None = None
     overwrite: bool = False
 
@@ -65,6 +67,14 @@ class FheliumAssignImplementationsPass(ModulePass):
                 module, f"found target {self.target}, expected one of {', '.join(FAMILIES)}"
             )
 
+        unknown = sorted(set(self.only) - set(FAMILIES.get(self.target or "", {})))
+        if unknown:
+            raise PassFailure(
+                module,
+                f"found only={','.join(unknown)}, expected target= beside it, and ops that the "
+                "family has",
+            )
+
     def _assignments(self, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
         operations = self._selected(module)
         if self.implementation is not None:
@@ -73,6 +83,8 @@ class FheliumAssignImplementationsPass(ModulePass):
         assert self.target is not None
         family = FAMILIES[self.target]
         for operation in operations:
+            if self.only and operation.name not in self.only:
+                continue
             if operation.name in family:
                 yield operation, family[operation.name]
             elif self.op is not None or self.value is not None:

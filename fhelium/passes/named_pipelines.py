@@ -11,6 +11,13 @@ _ASSIGN = (
     "ckks-insert-mod-switch,ckks-assign-levels,ckks-select-parameters,ckks-assign-scales,"
     "ckks-hoist-rotations"
 )
+# Kept whole where their temporaries are worth keeping in caches; pointwise ops are fused in `rns`.
+_WHOLE_OPS = ("rescale", "relinearize", "relinearize_rescale", "rotate", "rotate_many", "conjugate")
+_ASSIGN_WHOLE_OPS = (
+    "fhelium-assign-implementations{target=cpu only="
+    + ",".join(f'"ckks.{name}"' for name in _WHOLE_OPS)
+    + "}"
+)
 
 NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
     {
@@ -24,8 +31,8 @@ NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
             f"ckks-insert-rescale{{strategy=lazy}},{_ASSIGN}"
         ),
         "cpu-default": (
-            "canonicalize,cse,ckks-fuse-rescales,fhelium-assign-implementations{target=cpu},"
-            "fhelium-assign-in-place,rns-default,fhelium-assign-implementations{target=cpu}"
+            f"canonicalize,cse,ckks-fuse-rescales,{_ASSIGN_WHOLE_OPS},rns-default,rns-fuse,"
+            "fhelium-assign-implementations{target=cpu},fhelium-assign-in-place"
         ),
         "rns-default": (
             "canonicalize,cse,convert-ckks-to-rns,cse,rns-hoist-decompositions,"

@@ -10,7 +10,11 @@
 // RUN: not fhelium-opt %s -p 'fhelium-assign-implementations{value="same" implementation="a"}' 2>&1 | filecheck %s --check-prefix=SEVERAL
 // RUN: not fhelium-opt %s -p 'fhelium-assign-implementations{target=torch op="test.op"}' 2>&1 | filecheck %s --check-prefix=LACKS
 // RUN: not fhelium-opt %s -p 'fhelium-assign-implementations{target=torch value="other"}' 2>&1 | filecheck %s --check-prefix=LACKS
+// RUN: not fhelium-opt %s -p 'fhelium-assign-implementations{target=torch only="rns.ntt","rns.zzz"}' 2>&1 | filecheck %s --check-prefix=ONLY
+// RUN: not fhelium-opt %s -p 'fhelium-assign-implementations{op="rns.negate" implementation="a" only="rns.negate"}' 2>&1 | filecheck %s --check-prefix=NO-TARGET
 
+// ONLY:      error: pass fhelium-assign-implementations: found only=rns.zzz, expected target= beside it, and ops that the family has
+// NO-TARGET: error: pass fhelium-assign-implementations: found only=rns.negate, expected target= beside it, and ops that the family has
 // NONE:    error: pass fhelium-assign-implementations: expected one of target=FAMILY and implementation=NAME, and not both
 // EMPTY:   error: pass fhelium-assign-implementations: found an empty implementation name, expected a name
 // ALONE:   error: pass fhelium-assign-implementations: found implementation= alone, expected op=NAME or value=NAME beside it
@@ -18,8 +22,8 @@
 // OP:      error: pass fhelium-assign-implementations: found no op rns.negat in the program: did you mean rns.negate?
 // NO-OP:   error: pass fhelium-assign-implementations: found no op zzz in the program{{$}}
 // VALUE:   error: pass fhelium-assign-implementations: found no value %tota in the program: did you mean %total?
-// SEVERAL: refused.mlir:36:11: error: pass fhelium-assign-implementations: found 2 values %same, expected one: rename them apart, or narrow the choice down with op=NAME
-// LACKS:   refused.mlir:31:12: error: pass fhelium-assign-implementations: found test.op, expected an op that the family torch has: name an implementation for it, or leave it out
+// SEVERAL: refused.mlir:40:11: error: pass fhelium-assign-implementations: found 2 values %same, expected one: rename them apart, or narrow the choice down with op=NAME
+// LACKS:   refused.mlir:35:12: error: pass fhelium-assign-implementations: found test.op, expected an op that the family torch has: name an implementation for it, or leave it out
 
 !p = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
 

@@ -1,6 +1,7 @@
 // RUN: %opt %s -p 'fhelium-assign-implementations{target=torch}' | filecheck %s --check-prefixes=CHECK,TARGET
 // RUN: %opt %s -p 'fhelium-assign-implementations{target=torch}' --print-debuginfo | filecheck %s --check-prefix=PLACE
 // RUN: %opt %s -p 'fhelium-assign-implementations{target=torch op="rns.ntt"}' | filecheck %s --check-prefixes=CHECK,NARROW
+// RUN: %opt %s -p 'fhelium-assign-implementations{target=torch only="rns.ntt","ckks.rotate"}' | filecheck %s --check-prefixes=CHECK,NARROW
 // RUN: %opt %s -p 'fhelium-assign-implementations{target=torch value="back"}' | filecheck %s --check-prefixes=CHECK,VALUE
 // RUN: %opt %s -p 'fhelium-assign-implementations{op="rns.ntt" implementation="my-ntt"}' | filecheck %s --check-prefixes=CHECK,OP
 // RUN: %opt %s -p 'fhelium-assign-implementations{value="sum" implementation="my-add"}' | filecheck %s --check-prefixes=CHECK,NAMED
@@ -49,7 +50,7 @@
 
 // ANY:          {note, fhelium.implementation = "my-op"}
 
-// PLACE:        %sum = rns.add {{.*}} loc("{{.*}}implementations.mlir":57:10)
+// PLACE:        %sum = rns.add {{.*}} loc("{{.*}}implementations.mlir":58:10)
 func.func @main(%x: !c) -> !c {
   %group = fhelium.resource @world : !dist.group
   %a = rns.ntt %x : !c -> !p
