@@ -14,8 +14,8 @@ import torch
 
 import fhelium
 from fhelium import Approximation
+from fhelium.analyses.circuit_counts import CircuitCounts
 from fhelium.frontends.program import Program
-from fhelium.passes.circuit_counts import CircuitCounts
 from fhelium.passes.pipeline import Pipeline
 
 PAGE = Path(__file__).parents[1] / "docs" / "comparison.md"

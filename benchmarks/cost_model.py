@@ -19,6 +19,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from fhelium.analyses.calibration import Calibration
+from fhelium.analyses.cost_model import CostModel, ProgramCosts
 from fhelium.backend import (
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
@@ -34,8 +36,6 @@ from fhelium.backend import (
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.dialects.core import MaterialOp
-from fhelium.passes.calibration import Calibration
-from fhelium.passes.cost_model import CostModel, ProgramCosts
 from fhelium.scheme.encoding import encode
 from fhelium.scheme.encryption import encrypt
 from fhelium.scheme.keys import generate_secret_key

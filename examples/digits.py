@@ -29,6 +29,7 @@ from digits_models import (
 from xdsl.rewriter import InsertPoint, Rewriter
 
 import fhelium
+from fhelium.analyses.circuit_counts import CircuitCounts
 from fhelium.backend import (
     Compilation,
     OperationBackend,
@@ -57,7 +58,6 @@ from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import GatherOp, GroupType
 from fhelium.frontends.packed_values import packed_inputs, packed_results
-from fhelium.passes.circuit_counts import CircuitCounts
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.packing import layout_of
 

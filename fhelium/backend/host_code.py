@@ -16,6 +16,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from fhelium.analyses.rank_dependence import captured
 from fhelium.backend import host_ops
 from fhelium.backend.prologue import Prologue
 from fhelium.backend.resources import made_resources
@@ -23,7 +24,6 @@ from fhelium.backend.stages import Stage, stages_of
 from fhelium.dialects import rns
 from fhelium.dialects.core import CheckpointOp, MaterialOp, ResourceOp, ResourceType
 from fhelium.dialects.distributed import StartOp, WaitOp, YieldOp
-from fhelium.passes.rank_dependence import captured
 
 TERMINATORS = (func.ReturnOp, scf.YieldOp, YieldOp, rns.YieldOp)
 STRUCTURE = (

@@ -19,6 +19,7 @@ import torch.distributed
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
+from fhelium.analyses.rank_dependence import group_key
 from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.rank_watch import RankWatch
 from fhelium.backend.resources import BoundResource
@@ -27,7 +28,6 @@ from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.distributed import CollectiveOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.program import Program
-from fhelium.passes.rank_dependence import group_key
 
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 

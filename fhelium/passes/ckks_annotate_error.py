@@ -15,6 +15,8 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from fhelium.analyses.ciphertext_states import holds_state, require_states
+from fhelium.analyses.error_analysis import ErrorAnalysis, TrackedValue
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CiphertextType
@@ -29,8 +31,6 @@ from fhelium.dialects.distributed import (
     SendOp,
 )
 from fhelium.dialects.memory import TransferOp
-from fhelium.passes.ciphertext_states import holds_state, require_states
-from fhelium.passes.error_analysis import ErrorAnalysis, TrackedValue
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
 

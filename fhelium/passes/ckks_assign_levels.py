@@ -10,11 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
-from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
-from fhelium.dialects.rns.types import Form
-from fhelium.passes.encrypted_steps import (
+from fhelium.analyses.encrypted_steps import (
     Kind,
     Step,
     ciphertexts_of,
@@ -22,10 +18,14 @@ from fhelium.passes.encrypted_steps import (
     states_of,
     steps_of,
 )
+from fhelium.analyses.level_classes import LevelClasses
+from fhelium.analyses.plaintext_assignment import plaintext_types
+from fhelium.analyses.state_assignment import assign_types, ciphertext_with, plaintext_with
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.rns.types import Form
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.level_classes import LevelClasses
-from fhelium.passes.plaintext_assignment import plaintext_types
-from fhelium.passes.state_assignment import assign_types, ciphertext_with, plaintext_with
 
 
 @dataclass(frozen=True)

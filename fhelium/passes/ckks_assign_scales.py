@@ -9,11 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, shown_scale
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
-from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
-from fhelium.passes.encrypted_steps import (
+from fhelium.analyses.encrypted_steps import (
     Kind,
     Step,
     ciphertexts_of,
@@ -21,9 +17,13 @@ from fhelium.passes.encrypted_steps import (
     states_of,
     steps_of,
 )
+from fhelium.analyses.plaintext_assignment import plaintext_types
+from fhelium.analyses.state_assignment import assign_types, ciphertext_with, plaintext_with
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, shown_scale
+from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.plaintext_assignment import plaintext_types
-from fhelium.passes.state_assignment import assign_types, ciphertext_with, plaintext_with
 from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
 
 

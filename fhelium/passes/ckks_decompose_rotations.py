@@ -9,14 +9,14 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.encrypted_steps import encrypted_functions
+from fhelium.analyses.key_resources import drop_unused_keys, key_for
+from fhelium.analyses.rotation_paths import RotationPaths, UnreachableStepError
+from fhelium.analyses.slot_count import slots_of
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import has_assignment
-from fhelium.passes.encrypted_steps import encrypted_functions
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.key_resources import drop_unused_keys, key_for
-from fhelium.passes.rotation_paths import RotationPaths, UnreachableStepError
-from fhelium.passes.slot_count import slots_of
 
 Rotation = ckks.RotateOp | ckks.RotateManyOp
 

@@ -19,6 +19,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
+from fhelium.analyses.encrypted_steps import encrypted_functions
+from fhelium.analyses.rank_dependence import RankDependence, ancestors
+from fhelium.analyses.sums_of_terms import SumOp, Term, add_terms, is_outermost_sum, terms_of
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
@@ -28,10 +31,7 @@ from fhelium.dialects.distributed import (
     GroupType,
     RankOp,
 )
-from fhelium.passes.encrypted_steps import encrypted_functions
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.rank_dependence import RankDependence, ancestors
-from fhelium.passes.sums_of_terms import SumOp, Term, add_terms, is_outermost_sum, terms_of
 
 KEY_SWITCHES = (
     *(ckks.RotateOp, ckks.RotateManyOp, ckks.ConjugateOp),

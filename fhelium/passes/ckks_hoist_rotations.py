@@ -8,11 +8,11 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.encrypted_steps import encrypted_functions
+from fhelium.analyses.key_resources import key_for
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import KeyType
 from fhelium.dialects.core import has_assignment
-from fhelium.passes.encrypted_steps import encrypted_functions
-from fhelium.passes.key_resources import key_for
 
 
 @dataclass(frozen=True)

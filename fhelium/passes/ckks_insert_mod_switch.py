@@ -8,18 +8,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.types import CiphertextType
-from fhelium.passes.encrypted_steps import (
+from fhelium.analyses.encrypted_steps import (
     Kind,
     Operand,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.passes.insertion import insert_before_first
-from fhelium.passes.level_demand import lowest_levels
-from fhelium.passes.state_assignment import without_level
+from fhelium.analyses.insertion import insert_before_first
+from fhelium.analyses.level_demand import lowest_levels
+from fhelium.analyses.state_assignment import without_level
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType
 
 
 @dataclass(frozen=True)

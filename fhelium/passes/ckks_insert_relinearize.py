@@ -10,19 +10,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
-from fhelium.passes.encrypted_steps import (
+from fhelium.analyses.encrypted_steps import (
     Kind,
     Operand,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.passes.insertion import insert_behind
-from fhelium.passes.key_resources import key_for
-from fhelium.passes.restoring_placement import Restoring, at_once, fewest
-from fhelium.passes.state_assignment import assign_types, ciphertext_with
+from fhelium.analyses.insertion import insert_behind
+from fhelium.analyses.key_resources import key_for
+from fhelium.analyses.restoring_placement import Restoring, at_once, fewest
+from fhelium.analyses.state_assignment import assign_types, ciphertext_with
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
 
 RELINEARIZATION = Restoring(
     raises=(Kind.MULTIPLY,),

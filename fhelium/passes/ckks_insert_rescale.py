@@ -11,19 +11,19 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.types import CiphertextType
-from fhelium.dialects.core import has_assignment
-from fhelium.passes.encrypted_steps import (
+from fhelium.analyses.encrypted_steps import (
     Kind,
     Operand,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.passes.insertion import insert_behind
-from fhelium.passes.restoring_placement import Restoring, at_once, fewest
-from fhelium.passes.state_assignment import without_level
+from fhelium.analyses.insertion import insert_behind
+from fhelium.analyses.restoring_placement import Restoring, at_once, fewest
+from fhelium.analyses.state_assignment import without_level
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.dialects.core import has_assignment
 
 RESCALE = Restoring(
     raises=(Kind.MULTIPLY, Kind.SCALE),

@@ -10,13 +10,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.types import KeyKind, KeyType
-from fhelium.dialects.core import has_assignment
-from fhelium.passes.encrypted_steps import encrypted_functions
-from fhelium.passes.key_resources import drop_unused_keys, key_for
-from fhelium.passes.slot_count import slots_of
-from fhelium.passes.sums_of_terms import (
+from fhelium.analyses.encrypted_steps import encrypted_functions
+from fhelium.analyses.key_resources import drop_unused_keys, key_for
+from fhelium.analyses.slot_count import slots_of
+from fhelium.analyses.sums_of_terms import (
     SumOp,
     Term,
     add_terms,
@@ -24,6 +21,9 @@ from fhelium.passes.sums_of_terms import (
     replace_sum,
     terms_of,
 )
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import KeyKind, KeyType
+from fhelium.dialects.core import has_assignment
 
 RotatedTerm = tuple[ckks.RotateOp, bool]
 """A rotation that is a term of a sum, and whether it is subtracted."""

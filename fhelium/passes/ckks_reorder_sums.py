@@ -9,17 +9,23 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from fhelium.dialects import ckks
-from fhelium.dialects.ckks.types import CiphertextType
-from fhelium.dialects.core import has_assignment
-from fhelium.passes.encrypted_steps import (
+from fhelium.analyses.encrypted_steps import (
     Kind,
     Step,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.passes.sums_of_terms import SumOp, is_outermost_sum, leans_left, replace_sum, terms_of
+from fhelium.analyses.sums_of_terms import (
+    SumOp,
+    is_outermost_sum,
+    leans_left,
+    replace_sum,
+    terms_of,
+)
+from fhelium.dialects import ckks
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.dialects.core import has_assignment
 
 
 @dataclass(frozen=True)

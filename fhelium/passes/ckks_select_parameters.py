@@ -11,15 +11,15 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from fhelium.analyses.encrypted_steps import ciphertexts_of, encrypted_functions
+from fhelium.analyses.slot_count import packed_slots
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.secure.layouts import power_of_two
 from fhelium.passes.ckks_annotate_error import MAY_OVERFLOW, PRECISION, CkksAnnotateErrorPass
 from fhelium.passes.ckks_assign_scales import CkksAssignScalesPass
-from fhelium.passes.encrypted_steps import ciphertexts_of, encrypted_functions
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.slot_count import packed_slots
 from fhelium.scheme.choice import NoParametersError, choose
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.security import MAXIMUM_LOG_QP

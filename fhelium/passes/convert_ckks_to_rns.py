@@ -17,12 +17,12 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.ciphertext_states import holds_state, require_states
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.distributed import PendingType
-from fhelium.passes.ciphertext_states import holds_state, require_states
 from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters

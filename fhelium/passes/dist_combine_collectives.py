@@ -9,9 +9,9 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fhelium.analyses.collective_windows import Window, windows
+from fhelium.analyses.rank_dependence import group_key
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceAddCiphertextsOp
-from fhelium.passes.collective_windows import Window, windows
-from fhelium.passes.rank_dependence import group_key
 
 Bundle = list[AllReduceAddCiphertextOp]
 

@@ -10,10 +10,10 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fhelium.analyses.collective_windows import Window, windows
 from fhelium.dialects.core import MaterialOp, ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, StartOp, WaitOp, YieldOp
 from fhelium.dialects.rns import ModuliOp
-from fhelium.passes.collective_windows import Window, windows
 
 FREE = (ConstantOp, ResourceOp, MaterialOp, ModuliOp, CollectiveOp)
 """Ops that a message cannot hide behind."""

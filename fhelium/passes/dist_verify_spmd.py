@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from fhelium.analyses.message_pairing import first_message, verify_pairs
+from fhelium.analyses.rank_dependence import RankDependence, group_key, value_name, yielded
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import (
     CollectiveOp,
@@ -18,8 +20,6 @@ from fhelium.dialects.distributed import (
     StartOp,
 )
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.message_pairing import first_message, verify_pairs
-from fhelium.passes.rank_dependence import RankDependence, group_key, value_name, yielded
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from fhelium.analyses.calibration import Calibration, CalibrationError
+from fhelium.analyses.cost_model import Cost, CostModel, ProgramCosts
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
-from fhelium.passes.calibration import Calibration, CalibrationError
-from fhelium.passes.cost_model import Cost, CostModel, ProgramCosts
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.parameters import Parameters

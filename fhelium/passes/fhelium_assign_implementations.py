@@ -20,7 +20,7 @@ class FheliumAssignImplementationsPass(ModulePass):
 
     - `{target=torch}` gives each op the family's implementation of it, and leaves alone the ops
       that the family does not have; `op=` and `value=` narrow it down, to ops that it has.
-    - `{target=cpu only="ckks.rotate","ckks.relinearize"}` does so for these ops, where there are any.
+    - `{target=cpu only="ckks.rotate","ckks.rescale"}` does so for these ops, where there are any.
     - `{op="rns.ntt" implementation="my-ntt"}` names the implementation of every such op.
     - `{value="score" implementation="my-add"}` names that of the op that defines `%score`.
 

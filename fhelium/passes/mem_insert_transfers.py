@@ -9,9 +9,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.device_placement import DevicePlan, Needs, is_replaceable
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.memory import DeviceType, Placement, TransferOp
-from fhelium.passes.device_placement import DevicePlan, Needs, is_replaceable
 
 
 @dataclass(frozen=True)

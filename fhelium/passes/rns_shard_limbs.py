@@ -12,13 +12,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import IsTerminator, is_side_effect_free
 
+from fhelium.analyses.limb_branches import LimbBranch, values_read_whole
+from fhelium.analyses.limb_shares import LimbShares
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
 from fhelium.dialects.rns.types import PolyType, basis_text
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.limb_branches import LimbBranch, values_read_whole
-from fhelium.passes.limb_shares import LimbShares
 from fhelium.scheme.parameters import Parameters
 
 

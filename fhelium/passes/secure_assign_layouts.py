@@ -10,14 +10,14 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.layout_choices import layout_of, of_product, of_sum
+from fhelium.analyses.rotation_plans import Entries, is_free, plan_rotations
 from fhelium.dialects import secure
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.secure import ConvertLayoutOp, LayoutAttr, TensorType
 from fhelium.dialects.secure.arithmetic import BinaryOp
 from fhelium.dialects.secure.layouts import MAX_SLOTS, SLOTS, power_of_two
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.layout_choices import layout_of, of_product, of_sum
-from fhelium.passes.rotation_plans import Entries, is_free, plan_rotations
 
 DEFAULT_SLOTS = 1 << 12
 """Those of the ring of degree 2^13, the smallest that is secure for a few levels."""

@@ -18,12 +18,12 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 
+from fhelium.analyses.polynomial_evaluation import Arithmetic, Constant, evaluate
 from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.secure import AddOp, MulOp, PolynomialOp, SubOp, TensorType
 from fhelium.dialects.secure.arithmetic import Basis
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.polynomial_evaluation import Arithmetic, Constant, evaluate
 
 LOST_BITS = 4
 """Precision that may go to spare the level of bringing a domain to [-1, 1]."""

@@ -12,10 +12,10 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.layout_choices import layout_of
+from fhelium.analyses.rotation_plans import Entries, conversion_cost, plan_rotations
 from fhelium.dialects import secure
 from fhelium.dialects.secure import ConvertLayoutOp, LayoutAttr, MatvecOp, TensorType
-from fhelium.passes.layout_choices import layout_of
-from fhelium.passes.rotation_plans import Entries, conversion_cost, plan_rotations
 from fhelium.passes.secure_assign_layouts import retype, update_signature
 
 ELEMENTWISE = (secure.AddOp, secure.SubOp, secure.MulOp, secure.NegateOp, secure.ReshapeOp)

@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from fhelium.analyses.slot_count import packed_slots
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass, highest_level
 from fhelium.passes.pipeline import Pipeline
 from fhelium.passes.secure_assign_layouts import secret_values
-from fhelium.passes.slot_count import packed_slots
 
 
 @dataclass(frozen=True)

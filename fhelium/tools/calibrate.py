@@ -19,6 +19,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from fhelium.analyses.calibration import OPERATIONS, Calibration, Sample
+from fhelium.analyses.cost_model import CostModel, ProgramCosts, units_of
 from fhelium.backend import (
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
@@ -38,8 +40,6 @@ from fhelium.dialects.core import IMPLEMENTATION, ResourceOp
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, GroupType
 from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
 from fhelium.frontends.tracing import Vector, trace
-from fhelium.passes.calibration import OPERATIONS, Calibration, Sample
-from fhelium.passes.cost_model import CostModel, ProgramCosts, units_of
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.encoding import encode
 from fhelium.scheme.encryption import encrypt

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
-from fhelium.passes.cost_model import NOTHING, Cost, Line, ProgramCosts
+from fhelium.analyses.cost_model import NOTHING, Cost, Line, ProgramCosts
 from fhelium.passes.fhelium_annotate_cost import costs_of
 
 WIDTH = 100

@@ -200,7 +200,7 @@ def run(args: argparse.Namespace) -> None:
         if args.time and rank == 0:
             print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
         write(args.output, rank, results)
-        if trace is not None:
+        if trace is not None and args.trace is not None:
             write_trace(args.trace, trace)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fhelium.analyses.circuit_counts import CircuitCounts
 from fhelium.frontends.program import Program
-from fhelium.passes.circuit_counts import CircuitCounts
 from fhelium.passes.failure import PassFailure
 
 ROOT = Path(__file__).parents[2]

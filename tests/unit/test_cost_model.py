@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from fhelium.dialects import rns
-from fhelium.frontends.program import Program
-from fhelium.passes.calibration import (
+from fhelium.analyses.calibration import (
     OPERATIONS,
     Calibration,
     CalibrationError,
     Sample,
     default_calibration,
 )
-from fhelium.passes.cost_model import Cost, CostModel, ProgramCosts
+from fhelium.analyses.cost_model import Cost, CostModel, ProgramCosts
+from fhelium.dialects import rns
+from fhelium.frontends.program import Program
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.fhelium_annotate_cost import costs_of
 from fhelium.passes.implementation_families import FAMILIES

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from xdsl.utils.exceptions import VerifyException
 
+from fhelium.analyses.layout_choices import on_grid
 from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.torch_family.packing import packing_contributions
 from fhelium.client import pack, unpack
 from fhelium.dialects import secure
 from fhelium.dialects.secure import DiagonalsAttr, LayoutAttr, TensorType
 from fhelium.dialects.secure.layouts import power_of_two
-from fhelium.passes.layout_choices import on_grid
 from fhelium.scheme.packing import diagonal, mask, pack_public, toeplitz
 
 

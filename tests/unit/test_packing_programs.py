@@ -15,6 +15,7 @@ from numpy.polynomial import chebyshev, polynomial
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
+from fhelium.analyses.polynomial_evaluation import choose, count
 from fhelium.client import pack, unpack
 from fhelium.dialects.secure import ConvertLayoutOp, LayoutAttr, PolynomialOp, TensorType
 from fhelium.dialects.secure.arithmetic import Basis
@@ -25,7 +26,6 @@ from fhelium.interpreters import ckks as on_slots
 from fhelium.interpreters import secure as on_tensors
 from fhelium.passes.convert_secure_to_ckks import COST
 from fhelium.passes.pipeline import Pipeline
-from fhelium.passes.polynomial_evaluation import choose, count
 
 ASSIGN = "secure-lower-convolutions,secure-expand-polynomials,cse,secure-assign-layouts"
 LOWER = "secure-pack"

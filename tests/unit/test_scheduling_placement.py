@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from fhelium.analyses.encrypted_steps import Kind, Step, encrypted_functions, steps_of
+from fhelium.analyses.minimum_cut import Graph
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.frontends.program import Program
-from fhelium.passes.encrypted_steps import Kind, Step, encrypted_functions, steps_of
-from fhelium.passes.minimum_cut import Graph
 from fhelium.passes.pipeline import Pipeline
 
 HEAD = "!ct = !ckks.ciphertext\n!pt = !ckks.plaintext\n"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fhelium.analyses.rotation_paths import RotationPaths, UnreachableStepError
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.program import Program
 from fhelium.passes.named_pipelines import NAMED_PIPELINES
 from fhelium.passes.pipeline import Pipeline, SpecError
-from fhelium.passes.rotation_paths import RotationPaths, UnreachableStepError
 
 STEPS = st.sets(st.integers(-12, 12).filter(bool), min_size=1, max_size=3)
 

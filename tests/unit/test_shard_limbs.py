@@ -15,6 +15,7 @@ from conftest import OnRanks
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fhelium.analyses.limb_shares import LimbShares
 from fhelium.backend import (
     BoundResource,
     Compilation,
@@ -27,7 +28,6 @@ from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.rns.types import BasisAttr
 from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.tracing import Vector, trace
-from fhelium.passes.limb_shares import LimbShares
 from fhelium.scheme.parameters import Parameters
 
 build = partial(Parameters.build, ring_degree=32, insecure=True)

@@ -3,11 +3,11 @@
 import numpy as np
 from xdsl.ir import SSAValue
 
+from fhelium.analyses.layout_choices import layout_of
+from fhelium.analyses.rotation_plans import constant_values
 from fhelium.dialects import ckks, secure
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.secure import PackOp
-from fhelium.passes.layout_choices import layout_of
-from fhelium.passes.rotation_plans import constant_values
 from fhelium.passes.secure_lowerings.emission import Emission
 
 

@@ -7,10 +7,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.key_resources import key_for
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType, PlaintextType
 from fhelium.dialects.secure import LayoutAttr
-from fhelium.passes.key_resources import key_for
 
 
 @dataclass

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from xdsl.ir import SSAValue
 
+from fhelium.analyses.layout_choices import layout_of, of_sum, on_grid
+from fhelium.analyses.rotation_plans import Entries, RotationPlan, is_free, plan_rotations
 from fhelium.dialects import ckks, secure
 from fhelium.dialects.secure import DiagonalOp, LayoutAttr, MaskOp, TensorType
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.layout_choices import layout_of, of_sum, on_grid
-from fhelium.passes.rotation_plans import Entries, RotationPlan, is_free, plan_rotations
 from fhelium.passes.secure_lowerings.emission import Emission
 from fhelium.scheme.packing import centred, places_of, steps_of
 

@@ -127,6 +127,38 @@ func.func @two_sums(%x: !ct, %a: !pt) -> (!ct, !ct) {
   func.return %y, %r : !ct, !ct
 }
 
+// What a rank has already costs it nothing more: both have three products.
+// CHECK-LABEL: func.func @already_there
+// CHECK:       %r = ckks.rotate %x by 1
+// CHECK:       scf.if
+// CHECK-NEXT:    ckks.weighted_sum %r, %r, %x by
+// CHECK:       } else {
+// CHECK-NEXT:    ckks.weighted_sum %r, %x, %x by
+func.func @already_there(%x: !ct, %a: !pt) -> !ct {
+  %k1 = fhelium.resource @rotation_1 : !k1
+  %r = ckks.rotate %x by 1 with %k1 : !ct, !k1
+  %y = ckks.weighted_sum %r, %r, %r, %x, %x, %x by %a, %a, %a, %a, %a, %a : (!ct, !ct, !ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt, !pt, !pt) -> !ct
+  func.return %y : !ct
+}
+
+// Both need %n, but one alone needs %b, which shares a decomposition with what %n is made of.
+// CHECK-LABEL: func.func @behind_part
+// CHECK-NOT:   ckks.rotate_many
+// CHECK:       scf.if
+// CHECK-NEXT:    %a = ckks.rotate_many %x by [1] with
+// CHECK-NEXT:    %n = ckks.negate %a : !ct
+// CHECK:       } else {
+// CHECK-NEXT:    %[[a:.*]], %b = ckks.rotate_many %x by [1, 2] with
+// CHECK-NEXT:    ckks.negate %[[a]] : !ct
+func.func @behind_part(%x: !ct, %p: !pt) -> !ct {
+  %k1 = fhelium.resource @rotation_1 : !k1
+  %k2 = fhelium.resource @rotation_2 : !k2
+  %a, %b = ckks.rotate_many %x by [1, 2] with %k1, %k2 : (!ct, !k1, !k2) -> (!ct, !ct)
+  %n = ckks.negate %a : !ct
+  %y = ckks.weighted_sum %n, %n, %n, %b by %p, %p, %p, %p : (!ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt) -> !ct
+  func.return %y : !ct
+}
+
 // All ranks make the same turns of this loop.
 // CHECK-LABEL: func.func @loop
 // CHECK:       scf.for
@@ -165,4 +197,22 @@ func.func private @called(%x: !ct) -> !ct {
   %u = ckks.add %t, %x : !ct
   %v = ckks.add %u, %x : !ct
   func.return %v : !ct
+}
+
+// What stands in front of a checkpoint is not computed again behind it.
+// CHECK-LABEL: func.func @main
+// CHECK:       ckks.negate %x
+// CHECK-NEXT:  ckks.rotate %x by 1
+// CHECK-NEXT:  fhelium.checkpoint "half"
+// CHECK:       scf.if
+// CHECK-NEXT:    ckks.add
+func.func @main(%x: !ct) -> !ct {
+  %k1 = fhelium.resource @rotation_1 : !k1
+  %a = ckks.negate %x : !ct
+  %b = ckks.rotate %x by 1 with %k1 : !ct, !k1
+  fhelium.checkpoint "half"
+  %t = ckks.add %a, %b : !ct
+  %u = ckks.add %t, %x : !ct
+  %y = ckks.add %u, %x : !ct
+  func.return %y : !ct
 }

@@ -7,8 +7,8 @@
 // the result goes back where its attribute says. Devices stand at the top.
 
 // CHECK-LABEL: func.func @merge
-// CHECK-NEXT:  %cpu0 = fhelium.resource @cpu0
 // CHECK-NEXT:  %gpu0 = fhelium.resource @gpu0
+// CHECK-NEXT:  %cpu0 = fhelium.resource @cpu0
 // CHECK-NEXT:  %own = ckks.negate %y :
 // CHECK-NEXT:  [[X:%x.*]] = mem.transfer %x to %gpu0 :
 // CHECK-NEXT:  %a = ckks.add [[X]], [[X]] {mem.device = @gpu0}
@@ -60,8 +60,8 @@ func.func private @devices() {
 // loop itself says where that is.
 
 // CHECK-LABEL: func.func @loops
-// CHECK-NEXT:  %cpu0 = fhelium.resource @cpu0
 // CHECK-NEXT:  %gpu0 = fhelium.resource @gpu0
+// CHECK-NEXT:  %cpu0 = fhelium.resource @cpu0
 // CHECK-NEXT:  [[X:%x.*]] = mem.transfer %x to %gpu0 :
 // CHECK-NEXT:  %there = scf.for
 // CHECK-NEXT:    [[A:%acc.*]] = mem.transfer %acc to %gpu0 :
@@ -215,6 +215,7 @@ func.func @call(%x: !ct {mem.device = @cpu0}, %i: index) -> !ct {
 
 // CHECK-LABEL: func.func @collectives
 // CHECK:       %world = fhelium.resource @world
+// CHECK-NEXT:  %cpu0 = fhelium.resource @cpu0
 // CHECK-NEXT:  [[X:%x.*]] = mem.transfer %x to %cpu0 :
 // CHECK-NEXT:  %a = dist.broadcast [[X]] from 0 in %world {mem.device = @cpu0}
 // CHECK-NEXT:  %p = dist.start
@@ -222,11 +223,11 @@ func.func @call(%x: !ct {mem.device = @cpu0}, %i: index) -> !ct {
 func.func @collectives(%x: !ct {mem.device = @gpu0}) -> (!ct, !ct) {
   %world = fhelium.resource @world : !dist.group
   %a = dist.broadcast %x from 0 in %world {mem.device = @cpu0} : !ct
-  %p = dist.start {
+  %p = dist.start attributes {mem.device = @cpu0} {
     %s = dist.broadcast %x from 0 in %world : !ct
     dist.yield %s : !ct
-  } {mem.device = @cpu0} : !dist.pending<!ct>
-  %w = dist.wait %p : !dist.pending<!ct>
+  } : !dist.pending<!ct>
+  %w = dist.wait %p : !ct
   func.return %a, %w : !ct, !ct
 }
 
@@ -241,6 +242,6 @@ func.func @outside() -> !ct {
   %key = fhelium.resource @key : !ckks.key<rotation, 1>
   %w = fhelium.material @w {mem.device = @gpu1} : !ct
   %a = ckks.add %w, %w {mem.device = @gpu0} : !ct
-  %b = ckks.rotate %a by 1 with %key : !ct
+  %b = ckks.rotate %a by 1 with %key : !ct, !ckks.key<rotation, 1>
   func.return %b : !ct
 }

@@ -6,9 +6,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsTerminator, is_side_effect_free
 
+from fhelium.analyses.rank_dependence import captured
 from fhelium.dialects.core import ResourceType, recorded_in_place
 from fhelium.dialects.distributed import CollectiveOp, CombiningOp, PointToPointOp, StartOp
-from fhelium.passes.rank_dependence import captured
 
 
 class Window:

@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
+from fhelium.analyses.calibration import Calibration
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.core import IMPLEMENTATION, MaterialOp, ResourceType
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp
 from fhelium.dialects.rns.types import PolyType
-from fhelium.passes.calibration import Calibration
 from fhelium.passes.convert_ckks_to_rns import ConvertCkksToRnsPass
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES

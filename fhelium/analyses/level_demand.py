@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
+from fhelium.analyses.encrypted_steps import Kind, Step
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.distributed import AllReduceOp
-from fhelium.passes.encrypted_steps import Kind, Step
 from fhelium.passes.failure import PassFailure
 
 

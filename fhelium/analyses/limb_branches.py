@@ -23,13 +23,13 @@ from xdsl.dialects.builtin import LocationAttr, UnknownLoc
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.limb_shares import LimbShares
 from fhelium.dialects import rns
 from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.core import CheckpointOp, has_assignment
 from fhelium.dialects.distributed import LIMB_AXIS, AllGatherOp, BroadcastOp
 from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.limb_shares import LimbShares
 
 LIMBWISE = (
     *(rns.AddOp, rns.SubOp, rns.NegateOp, rns.MulOp, rns.SquareOp, rns.WeightedSumOp),

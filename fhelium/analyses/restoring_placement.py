@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from fhelium.passes.encrypted_steps import Kind, Operand, Step, ciphertexts_of
+from fhelium.analyses.encrypted_steps import Kind, Operand, Step, ciphertexts_of
+from fhelium.analyses.minimum_cut import Graph
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.minimum_cut import Graph
 
 
 @dataclass(frozen=True)

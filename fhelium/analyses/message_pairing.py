@@ -15,11 +15,11 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from fhelium.analyses.rank_dependence import RankDependence, value_name, yielded
 from fhelium.dialects import distributed
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, PointToPointOp, RecvOp, SendOp
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.rank_dependence import RankDependence, value_name, yielded
 
 TERMINATORS = ("scf.yield", "scf.condition", "func.return", "dist.yield")
 

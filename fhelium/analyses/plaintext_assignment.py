@@ -6,10 +6,10 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fhelium.analyses.encrypted_steps import Operand, defined_values
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import PlaintextType, StateType
 from fhelium.dialects.core import MaterialOp
-from fhelium.passes.encrypted_steps import Operand, defined_values
 from fhelium.passes.failure import PassFailure
 
 Wanted = Callable[[Operation, SSAValue, PlaintextType], PlaintextType]

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fhelium.analyses.rank_dependence import captured
 from fhelium.dialects.core import IN_PLACE, ResourceOp, ResourceType
 from fhelium.dialects.distributed import GroupType, PendingType
 from fhelium.dialects.memory import (
@@ -26,7 +27,6 @@ from fhelium.dialects.memory import (
     recorded_placement,
 )
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.rank_dependence import captured
 
 Need = tuple[SSAValue, Placement | None]
 """A value and where it is to be; None where it may stay."""

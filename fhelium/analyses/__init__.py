@@ -1,0 +1,1 @@
+"""What passes find out about programs before they rewrite them."""
