@@ -146,7 +146,7 @@ _REMEDY = "write one with fhelium-run PROGRAM --calibrate FILE"
 @cache
 def default_calibration() -> Calibration:
     """Return the calibration that comes with FHElium, whose `machine` says so."""
-    text = resources.files("fhelium.passes").joinpath(_DEFAULT).read_text()
+    text = resources.files("fhelium.analyses").joinpath(_DEFAULT).read_text()
     return Calibration.from_json(text, _DEFAULT)
 
 
