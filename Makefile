@@ -21,7 +21,6 @@ demo: setup ## score a data set under encryption on RANKS=2 processes
 	$(BIN)/python examples/logistic_regression.py --ranks $(RANKS)
 
 bench: setup ## time the ops of CKKS, with one thread: table, JSON and plot
-	mkdir -p build
 	$(BIN)/python benchmarks/ckks_ops.py --json build/bench.json
 	$(BIN)/python benchmarks/plot.py build/bench.json build/bench.svg
 

@@ -135,7 +135,7 @@ def measure(log_n: int, limbs: int, runs: int) -> tuple[int, dict[str, tuple[flo
 
 
 def run_rank(
-    rank: int, ranks: int, log_n: int, limbs: int, runs: int, store: str, sender: Any
+    rank: int, ranks: int, store: str, sender: Any, function: Callable[..., Any], *arguments: Any
 ) -> None:
     """Measure on one rank of a new group, and send the result."""
     torch.set_num_threads(1)
@@ -144,20 +144,21 @@ def run_rank(
         init_method=f"file://{store}",
         rank=rank,
         world_size=ranks,
-        timeout=timedelta(seconds=120),
+        timeout=timedelta(seconds=300),
     )
-    sender.send(measure(log_n, limbs, runs))
+    sender.send(function(*arguments))
     torch.distributed.destroy_process_group()
 
 
-def measured(ranks: int, log_n: int, limbs: int, runs: int) -> list[dict[str, Any]]:
-    """Return one row a route: the largest bytes and seconds over the ranks."""
+def on_ranks(ranks: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """Call a module-level function on each rank of a new group, and return what each returned."""
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         pipes = [context.Pipe(duplex=False) for _ in range(ranks)]
         processes = [
             context.Process(
-                target=run_rank, args=(rank, ranks, log_n, limbs, runs, f"{folder}/store", sender)
+                target=run_rank,
+                args=(rank, ranks, f"{folder}/store", sender, function, *arguments),
             )
             for rank, (_, sender) in enumerate(pipes)
         ]
@@ -165,12 +166,17 @@ def measured(ranks: int, log_n: int, limbs: int, runs: int) -> list[dict[str, An
             process.start()
             sender.close()
         try:
-            results = [receiver.recv() for receiver, _ in pipes]
+            return [receiver.recv() for receiver, _ in pipes]
         finally:
             for process in processes:
                 process.join(timeout=5)
                 if process.is_alive():
                     process.kill()
+
+
+def measured(ranks: int, log_n: int, limbs: int, runs: int) -> list[dict[str, Any]]:
+    """Return one row a route: the largest bytes and seconds over the ranks."""
+    results = on_ranks(ranks, measure, log_n, limbs, runs)
     payload = results[0][0]
     return [
         {

@@ -15,19 +15,16 @@ how evenly work is shared where cores are not idle, and the most bytes that a ra
 
 import argparse
 import json
-import multiprocessing
 import statistics
-import tempfile
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed
-from collectives import settled
+from collectives import on_ranks, settled
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -159,42 +156,9 @@ def measure(
     return found, error
 
 
-def run_rank(rank: int, ranks: int, store: str, sender: Any, *arguments: Any) -> None:
-    """Measure on one rank of a new group, and send the result."""
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group(
-        "gloo",
-        init_method=f"file://{store}",
-        rank=rank,
-        world_size=ranks,
-        timeout=timedelta(seconds=300),
-    )
-    sender.send(measure(*arguments))
-    torch.distributed.destroy_process_group()
-
-
 def measured(ranks: int, route: str, size: int, *arguments: Any) -> dict[str, Any]:
     """Return the row of one route on so many ranks."""
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        pipes = [context.Pipe(duplex=False) for _ in range(ranks)]
-        processes = [
-            context.Process(
-                target=run_rank,
-                args=(rank, ranks, f"{folder}/store", sender, route, size, *arguments),
-            )
-            for rank, (_, sender) in enumerate(pipes)
-        ]
-        for process, (_, sender) in zip(processes, pipes, strict=True):
-            process.start()
-            sender.close()
-        try:
-            results = [receiver.recv() for receiver, _ in pipes]
-        finally:
-            for process in processes:
-                process.join(timeout=5)
-                if process.is_alive():
-                    process.kill()
+    results = on_ranks(ranks, measure, route, size, *arguments)
     # Run by run, the rank that took most of each.
     together = [*zip(*(found for found, _ in results), strict=True)]
     row = {

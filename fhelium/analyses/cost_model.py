@@ -158,12 +158,10 @@ class CostModel:
         if key not in self._lowered:
             total = NOTHING
             for lowered in self._lowering(op).walk():
-                if isinstance(lowered, (*rns.OPERATIONS, AllReduceAddCiphertextOp)):
-                    total += (
-                        self._of_residues(lowered, family)
-                        if isinstance(lowered, tuple(rns.OPERATIONS))
-                        else self.of(lowered)
-                    )
+                if isinstance(lowered, tuple(rns.OPERATIONS)):
+                    total += self._of_residues(lowered, family)
+                elif isinstance(lowered, AllReduceAddCiphertextOp):
+                    total += self.of(lowered)
             self._lowered[key] = total
         return self._lowered[key]
 

@@ -20,9 +20,9 @@ from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Block, Operation, Region, SSAValue
 
+from fhelium.analyses.insertion import insert_behind, location_of
 from fhelium.analyses.limb_shares import LimbShares
 from fhelium.dialects import rns
 from fhelium.dialects.ckks.types import StateType
@@ -124,7 +124,7 @@ class LimbBranch:
         """Take a polynomial that every rank has whole, and cut this rank's share of it."""
         self.wholes[value] = value
         if self.is_cut(value):
-            self.location = _place(value)
+            self.location = location_of(value)
             self.shares[value] = self._append(rns.ProjectOp(value, self.share_type(value).basis))
 
     def add(self, op: Operation) -> None:
@@ -294,25 +294,11 @@ class LimbBranch:
 
     def _behind(self, value: SSAValue, make: Callable[[], SSAValue]) -> SSAValue:
         """Make something of a value behind its definition, so that all its users can share it."""
-        if isinstance(value, BlockArgument):
-            point = InsertPoint.at_start(value.block)
-        else:
-            assert isinstance(value, OpResult)
-            point = InsertPoint.after(value.op)
-        around = self.block, self.location
-        self.block, self.location = Block(), _place(value)
+        around, self.block = self.block, Block()
         result = make()
-        made, (self.block, self.location) = self.block, around
+        made, self.block = self.block, around
         ops = [*made.ops]
         for op in ops:
             op.detach()
-        Rewriter.insert_op(ops, point)
+        insert_behind(value, *ops)
         return result
-
-
-def _place(value: SSAValue) -> LocationAttr:
-    """Return the location of a value."""
-    if isinstance(value, OpResult):
-        return value.op.location
-    assert isinstance(value, BlockArgument)
-    return value.location

@@ -14,14 +14,13 @@ from typing import Any, NoReturn
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
 
 from fhelium.analyses.rank_dependence import RankDependence, value_name, yielded
 from fhelium.dialects import distributed
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, PointToPointOp, RecvOp, SendOp
 from fhelium.passes.failure import PassFailure
-
-TERMINATORS = ("scf.yield", "scf.condition", "func.return", "dist.yield")
 
 UNROLLED = 64
 """Loops of up to so many iterations are followed one by one."""
@@ -246,7 +245,7 @@ class _Rank:
     def block(self, block: Block, arguments: Sequence[Any]) -> Steps:
         self.values.update(zip(block.args, arguments, strict=True))
         for op in block.ops:
-            if op is block.last_op and op.name in TERMINATORS:
+            if op.has_trait(IsTerminator):
                 return [self.values.get(operand) for operand in op.operands]
             results = yield from self.operation(op)
             self.values.update(zip(op.results, results, strict=True))

@@ -59,15 +59,11 @@ def captured(operation: Operation) -> set[SSAValue]:
     """Return the values from around `operation` that its regions use."""
     own: set[SSAValue] = set()
     used: set[SSAValue] = set()
-    for region in operation.regions:
-        for inner in region.walk():
+    for inner in operation.walk():
+        own.update(inner.results)
+        own.update(arg for region in inner.regions for block in region.blocks for arg in block.args)
+        if inner is not operation:
             used.update(inner.operands)
-            own.update(inner.results)
-        own.update(argument for block in region.blocks for argument in block.args)
-    nested = [
-        b for o in operation.walk() if o is not operation for r in o.regions for b in r.blocks
-    ]
-    own.update(argument for block in nested for argument in block.args)
     return used - own
 
 

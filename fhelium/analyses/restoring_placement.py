@@ -8,13 +8,14 @@ the edge between the two costs one restoring op, and what the ops demand are edg
 cross.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from fhelium.analyses.encrypted_steps import Kind, Operand, Step, ciphertexts_of
+from fhelium.analyses.insertion import insert_behind
 from fhelium.analyses.minimum_cut import Graph
 from fhelium.passes.failure import PassFailure
 
@@ -123,3 +124,15 @@ def fewest(function: FuncOp, steps: Sequence[Step], restoring: Restoring) -> Pla
         and not (restoring.is_indifferent(step) and step.results[0] in raised)
     ]
     return Placement(frozenset(raised), tuple(restored))
+
+
+def restore(placement: Placement, restoring_op: Callable[[SSAValue], Operation]) -> None:
+    """Put one op behind each value that is to be restored, for all those operands."""
+    restored: dict[SSAValue, SSAValue] = {}
+    for operand in placement.restored:
+        value = operand.value
+        if value not in restored:
+            op = restoring_op(value)
+            insert_behind(value, op)
+            restored[value] = op.results[0]
+        operand.replace(restored[value])

@@ -12,9 +12,13 @@ def packed_slots(module: ModuleOp) -> int | None:
     return slots.value.data if isinstance(slots, IntegerAttr) else None
 
 
+def ring_slots(module: ModuleOp) -> int | None:
+    """Return how many slots the `ckks.parameters` of a module have, or None without any."""
+    parameters = module.attributes.get(PARAMETERS)
+    return parameters.ring_degree.data // 2 if isinstance(parameters, ParametersAttr) else None
+
+
 def slots_of(module: ModuleOp) -> int | None:
     """Return by how many slots rotations are cyclic, or None while that is not known."""
-    parameters = module.attributes.get(PARAMETERS)
-    if isinstance(parameters, ParametersAttr):
-        return parameters.ring_degree.data // 2
-    return packed_slots(module)
+    slots = ring_slots(module)
+    return packed_slots(module) if slots is None else slots

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -22,7 +23,7 @@ class Term:
     negative: bool = False
 
 
-def is_outermost_sum(op: Operation) -> bool:
+def is_outermost_sum(op: Operation) -> TypeGuard[SumOp]:
     """Return whether an op is a sum that may be rewritten and is no term of another such sum."""
     return isinstance(op, SumOp) and not has_assignment(op) and not _is_inside(op)
 
@@ -76,18 +77,26 @@ def add_terms(terms: Sequence[Term], new_ops: list[Operation]) -> Term:
     return total
 
 
-def replace_sum(root: SumOp, terms: Sequence[Term], new_ops: list[Operation]) -> None:
-    """Put the sum of `terms`, which `new_ops` make, in place of a sum."""
+def add_up(terms: Sequence[Term], new_ops: list[Operation]) -> SSAValue:
+    """Append the ops that add terms up, and return their sum, which is not subtracted."""
     total = add_terms(terms, new_ops)
-    if total.negative:
-        new_ops.append(ckks.NegateOp(total.value))
+    if not total.negative:
+        return total.value
+    negated = ckks.NegateOp(total.value)
+    new_ops.append(negated)
+    return negated.result
+
+
+def replace_sum(root: SumOp, terms: Sequence[Term], new_ops: list[Operation]) -> SSAValue:
+    """Put the sum of `terms`, which `new_ops` make, in place of a sum, and return it."""
+    result = add_up(terms, new_ops)
     for op in new_ops:
         op.location = root.location
     Rewriter.insert_op(new_ops, InsertPoint.before(root))
-    result = new_ops[-1].results[0]
     result.name_hint = root.result.name_hint
     root.result.replace_all_uses_with(result)
     _erase_unused(root)
+    return result
 
 
 def _erase_unused(root: Operation) -> None:

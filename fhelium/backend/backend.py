@@ -1,6 +1,7 @@
 """Implementations and live resources, and linking a program against them."""
 
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
@@ -69,21 +70,20 @@ class OperationBackend:
         self, resources: ResourceBindings, *, override: bool = True
     ) -> "OperationBackend":
         """Return this implementation set with an extended resource table."""
-        workspace = self.workspace.with_named_resources(resources, override=override)
-        extended = OperationBackend(self.registry, workspace)
-        extended.verifies_spmd, extended.trace = self.verifies_spmd, self.trace
+        extended = copy(self)
+        extended.workspace = self.workspace.with_named_resources(resources, override=override)
         return extended
 
     def without_spmd_verification(self) -> "OperationBackend":
         """Return a backend like this one that links what `dist-verify-spmd` refuses too."""
-        trusting = OperationBackend(self.registry, self.workspace)
-        trusting.verifies_spmd, trusting.trace = False, self.trace
+        trusting = copy(self)
+        trusting.verifies_spmd = False
         return trusting
 
     def with_trace(self, trace: Trace) -> "OperationBackend":
         """Return a backend like this one whose programs write spans as they run."""
-        traced = OperationBackend(self.registry, self.workspace)
-        traced.verifies_spmd, traced.trace = self.verifies_spmd, trace
+        traced = copy(self)
+        traced.trace = trace
         return traced
 
     def violations(self, operation: Operation) -> tuple[str, ...]:

@@ -94,17 +94,20 @@ def _same_payload(cast: UnrealizedConversionCastOp) -> bool:
     return len(types) == 2 and all(isinstance(type, StateType | PolyType) for type in types)
 
 
-def constant_tensor(operation: Operation) -> torch.Tensor | None:
-    """Return the tensor of an `arith.constant dense<...>`, or None for other ops."""
-    if not isinstance(operation, arith.ConstantOp):
-        return None
-    value = operation.value
+def _dense_value(operation: Operation) -> DenseIntOrFPElementsAttr | None:
+    """Return the value of an `arith.constant dense<...>`, or None for other ops."""
+    value = operation.value if isinstance(operation, arith.ConstantOp) else None
     if not isinstance(value, DenseIntOrFPElementsAttr) or not isinstance(value.type, TensorType):
         return None
-    dtype = TENSOR_ELEMENTS.get(value.type.element_type)
-    if dtype is None:
+    return value if value.type.element_type in TENSOR_ELEMENTS else None
+
+
+def constant_tensor(operation: Operation) -> torch.Tensor | None:
+    """Return the tensor of an `arith.constant dense<...>`, or None for other ops."""
+    value = _dense_value(operation)
+    if value is None:
         return None
-    shape = value.type.get_shape()
+    dtype, shape = TENSOR_ELEMENTS[value.type.element_type], value.type.get_shape()
     if value.is_splat():
         return torch.tensor(value.get_values()[0], dtype=dtype).expand(shape)
     return torch.tensor(value.get_values(), dtype=dtype).reshape(shape)
@@ -112,7 +115,7 @@ def constant_tensor(operation: Operation) -> torch.Tensor | None:
 
 def is_host_op(operation: Operation) -> bool:
     """Return whether an op becomes a Python expression or a constant tensor."""
-    if constant_tensor(operation) is not None:
+    if _dense_value(operation) is not None:
         return True
     return expression(operation, ["x"] * len(operation.operands)) is not None
 

@@ -16,19 +16,13 @@ from fhelium.backend.aliasing import Aliases, terminator_of
 from fhelium.backend.dispatch import OperationDispatch
 from fhelium.backend.resources import (
     DEVICE_RESOURCE_KIND,
-    PARAMETERS_RESOURCE_KIND,
-    RING_RESOURCE_KIND,
+    PROGRAM_RESOURCE_KINDS,
+    SWITCHING_KEY_RESOURCE_KINDS,
 )
-from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import MaterialOp, ResourceType
 
 CONSTANT_RESOURCE_KINDS = frozenset(
-    {
-        PARAMETERS_RESOURCE_KIND,
-        RING_RESOURCE_KIND,
-        DEVICE_RESOURCE_KIND,
-        *(KeyType(kind, 1 if kind == KeyKind.ROTATION else None).resource_kind for kind in KeyKind),
-    }
+    {*PROGRAM_RESOURCE_KINDS, DEVICE_RESOURCE_KIND, *SWITCHING_KEY_RESOURCE_KINDS}
 )
 """Kinds of public resources that do not change between runs."""
 

@@ -32,6 +32,11 @@ PARAMETERS_RESOURCE_KIND = "ckks-parameters"
 PROGRAM_RESOURCE_KINDS = (PARAMETERS_RESOURCE_KIND, RING_RESOURCE_KIND)
 """Kinds that a link makes from the program itself, unless the workspace binds them."""
 
+SWITCHING_KEY_RESOURCE_KINDS = tuple(
+    KeyType(kind, 1 if kind == KeyKind.ROTATION else None).resource_kind for kind in KeyKind
+)
+"""Kinds of `SwitchingKey`s."""
+
 RESOURCE_TYPES: Mapping[str, type] = {
     DEVICE_RESOURCE_KIND: torch.device,
     PROCESS_GROUP_RESOURCE_KIND: ProcessGroupExecutionResource,
@@ -39,10 +44,7 @@ RESOURCE_TYPES: Mapping[str, type] = {
     PARAMETERS_RESOURCE_KIND: Parameters,
     ClientKeyType(ClientKeyKind.PUBLIC).resource_kind: PublicKey,
     ClientKeyType(ClientKeyKind.SECRET).resource_kind: SecretKey,
-    **{
-        KeyType(kind, 1 if kind == KeyKind.ROTATION else None).resource_kind: SwitchingKey
-        for kind in KeyKind
-    },
+    **dict.fromkeys(SWITCHING_KEY_RESOURCE_KINDS, SwitchingKey),
 }
 """The Python type of each kind that comes with FHElium; other kinds take any object."""
 

@@ -23,6 +23,7 @@ from fhelium.analyses.rank_dependence import group_key
 from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.rank_watch import RankWatch
 from fhelium.backend.resources import BoundResource
+from fhelium.backend.torch_family.collectives.agreement import gather_integers
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.distributed import CollectiveOp
@@ -91,13 +92,14 @@ class SpmdGuard:
         parts = {**self.identity, **inputs}
         digest = hashlib.sha256(json.dumps(parts).encode()).digest()
         for name, group in self.groups:
-            row = torch.frombuffer(bytearray(digest), dtype=torch.uint8).to(group.device)
-            rows = [torch.empty_like(row) for _ in range(group.size)]
-            with self.collective("the comparison of programs", name, group):
-                torch.distributed.all_gather(rows, row, group=group.group)
-                found = [bytes(each.tolist()) for each in rows]
+            try:
+                rows = gather_integers([*digest], group.device, group)
+                found = [bytes(row) for row in rows]
                 if any(each != digest for each in found):
                     raise RankMismatchError(self.difference(name, group, found, parts))
+            except RuntimeError as error:
+                self.explain(error, "the comparison of programs", name, group)
+                raise
 
     def difference(
         self,
@@ -146,17 +148,6 @@ class SpmdGuard:
 
         return watched
 
-    @contextmanager
-    def collective(
-        self, what: str, name: str | None, group: ProcessGroupExecutionResource | None
-    ) -> Iterator[None]:
-        """Explain the failure of messages that are no op of the program."""
-        try:
-            yield
-        except RuntimeError as error:
-            self.explain(error, what, name, group)
-            raise
-
     def explain(
         self,
         error: RuntimeError,
@@ -196,14 +187,12 @@ def compare(what: str, row: Sequence[int]) -> list[list[int]]:
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1:
         return [list(row)]
     group = ProcessGroupExecutionResource()
-    mine = torch.tensor([0, *row], dtype=torch.int64, device=group.device)
-    rows = [torch.empty_like(mine) for _ in range(group.size)]
     try:
-        torch.distributed.all_gather(rows, mine)
+        rows = gather_integers([0, *row], group.device, group)
     except RuntimeError as error:
         explain(error, what, range(group.size), RankWatch.of_default_group())
         raise
-    return [each.tolist()[1:] for each in rows]
+    return [each[1:] for each in rows]
 
 
 def raised_by_torch(error: BaseException) -> bool:

@@ -8,7 +8,6 @@ operand, and programs run before they are scheduled as after.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation
 
 from fhelium.dialects import ckks
@@ -16,7 +15,7 @@ from fhelium.dialects.core import ResourceOp
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions
 from fhelium.interpreters.packing import PackingFunctions
-from fhelium.interpreters.structure import register_structure
+from fhelium.interpreters.structure import interpreter_of, keep
 
 
 def _add(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
@@ -29,10 +28,6 @@ def _sub(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues)
 
 def _mul(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
     return (args[0] * args[1],)
-
-
-def _keep(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-    return args[:1]  # without the key
 
 
 @register_impls
@@ -49,14 +44,14 @@ class CkksFunctions(InterpreterFunctions):
     sub_plain = impl(ckks.SubPlainOp)(_sub)
     mul = impl(ckks.MulOp)(_mul)
     mul_plain = impl(ckks.MulPlainOp)(_mul)
-    relinearize = impl(ckks.RelinearizeOp)(_keep)
-    relinearize_rescale = impl(ckks.RelinearizeRescaleOp)(_keep)
-    rescale = impl(ckks.RescaleOp)(_keep)
-    mod_switch = impl(ckks.ModSwitchOp)(_keep)
-    to_evaluation = impl(ckks.ToEvaluationOp)(_keep)
-    to_coefficient = impl(ckks.ToCoefficientOp)(_keep)
-    encrypt = impl(ckks.EncryptOp)(_keep)
-    decrypt = impl(ckks.DecryptOp)(_keep)
+    relinearize = impl(ckks.RelinearizeOp)(keep)
+    relinearize_rescale = impl(ckks.RelinearizeRescaleOp)(keep)
+    rescale = impl(ckks.RescaleOp)(keep)
+    mod_switch = impl(ckks.ModSwitchOp)(keep)
+    to_evaluation = impl(ckks.ToEvaluationOp)(keep)
+    to_coefficient = impl(ckks.ToCoefficientOp)(keep)
+    encrypt = impl(ckks.EncryptOp)(keep)
+    decrypt = impl(ckks.DecryptOp)(keep)
 
     @impl(ResourceOp)
     def resource(
@@ -153,13 +148,10 @@ def evaluate(
         raise ValueError(
             f"found inputs of {sorted(slots)} slots, expected vectors of one number of slots"
         )
-    interpreter = Interpreter(program.module)
-    register_structure(interpreter)
-    for functions in (
-        FuncFunctions(),
+    interpreter = interpreter_of(
+        program.module,
         MaterialFunctions(program.materials),
         PackingFunctions(),
         CkksFunctions(*slots),
-    ):
-        interpreter.register_implementations(functions, override=True)
+    )
     return interpreter.call_op(function, arrays)

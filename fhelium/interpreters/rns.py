@@ -22,7 +22,6 @@ from xdsl.interpreter import (
     impl_terminator,
     register_impls,
 )
-from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute
 
 from fhelium.dialects import rns
@@ -31,7 +30,7 @@ from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions
-from fhelium.interpreters.structure import register_structure
+from fhelium.interpreters.structure import interpreter_of
 from fhelium.scheme.parameters import Parameters
 
 Residues = NDArray[np.object_]
@@ -330,15 +329,12 @@ def evaluate(
     attribute = parameters_of(program.module)
     if attribute is None:
         raise ValueError("found no ckks.parameters on the module, expected the primes of its limbs")
-    interpreter = Interpreter(program.module)
-    register_structure(interpreter)
     materials = {name: _material(value) for name, value in program.materials.items()}
-    for functions in (
-        FuncFunctions(),
+    interpreter = interpreter_of(
+        program.module,
         MaterialFunctions(materials),
         RnsFunctions(Parameters.from_attribute(attribute), keys or {}),
-    ):
-        interpreter.register_implementations(functions, override=True)
+    )
     return interpreter.call_op(function, tuple(integers(each) for each in inputs))
 
 

@@ -3,8 +3,6 @@
 A value is an array of the shape of its type; layouts say nothing about numbers and are ignored.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.polynomial import chebyshev, polynomial
@@ -106,8 +104,8 @@ def evaluate(
         raise ValueError(f"found {len(inputs)} inputs, expected {len(body.args)} for @{function}")
     arrays = [np.asarray(each, dtype=np.float64) for each in inputs]
     for argument, array in zip(body.args, arrays, strict=True):
-        expected: Sequence[int] = shape_of(argument, "an input")
-        if array.shape != tuple(expected):
+        expected = shape_of(argument, "an input")
+        if array.shape != expected:
             raise ValueError(
                 f"input {argument.index} has shape {list(array.shape)}, expected {list(expected)}"
             )

@@ -5,10 +5,11 @@ with more dimensions in front.
 """
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import IndexType, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.builtin import scalar_attr
+from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
 from xdsl.ir import Operation
 
@@ -17,10 +18,26 @@ from fhelium.dialects.distributed import AllReduceAddCiphertextOp, BarrierOp, Br
 from fhelium.dialects.memory import TransferOp
 
 
-def register_structure(interpreter: Interpreter) -> None:
-    """Add these ops to an interpreter; constants are those of the functions registered next."""
-    for functions in (ArithFunctions(), ScfFunctions(), StructureFunctions()):
-        interpreter.register_implementations(functions)
+def interpreter_of(module: ModuleOp, *functions: InterpreterFunctions) -> Interpreter:
+    """Return an interpreter of these ops and those of `functions`, whose constants count."""
+    interpreter = Interpreter(module)
+    structure = (ArithFunctions(), FuncFunctions(), ScfFunctions(), StructureFunctions())
+    for each in (*structure, *functions):
+        interpreter.register_implementations(each, override=True)
+    return interpreter
+
+
+def keep(
+    _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
+    """Return the first operand, without the key, device or group behind it."""
+    return args[:1]
+
+
+def _pass_by(
+    _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
+    return ()
 
 
 @register_impls
@@ -43,28 +60,8 @@ class StructureFunctions(InterpreterFunctions):
     def cast(self, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
         return args
 
-    @impl(TransferOp)
-    def transfer(self, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-        return args[:1]
-
-    @impl(BroadcastOp)
-    def broadcast(
-        self, interpreter: Interpreter, op: Operation, args: PythonValues
-    ) -> PythonValues:
-        return args[:1]
-
-    @impl(AllReduceAddCiphertextOp)
-    def all_reduce(
-        self, interpreter: Interpreter, op: Operation, args: PythonValues
-    ) -> PythonValues:
-        return args[:1]
-
-    @impl(BarrierOp)
-    def barrier(self, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-        return ()
-
-    @impl(CheckpointOp)
-    def checkpoint(
-        self, interpreter: Interpreter, op: Operation, args: PythonValues
-    ) -> PythonValues:
-        return ()
+    transfer = impl(TransferOp)(keep)
+    broadcast = impl(BroadcastOp)(keep)
+    all_reduce = impl(AllReduceAddCiphertextOp)(keep)
+    barrier = impl(BarrierOp)(_pass_by)
+    checkpoint = impl(CheckpointOp)(_pass_by)

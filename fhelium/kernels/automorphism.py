@@ -21,11 +21,7 @@ def automorphism(
         raise ValueError(f"Galois element {galois_element} is even; X -> X^g needs an odd g")
     g = galois_element % (2 * ring.ring_degree)
     if form == "evaluation":
-        permutation = ring.cached(
-            ("automorphism", form, g, x.device),
-            lambda: _evaluation_permutation(ring.ring_degree, g, x.device),
-        )
-        return x.index_select(-1, permutation)
+        return x.index_select(-1, evaluation_permutation(ring, g, x.device))
     if form == "coefficient":
         permutation, sign = ring.cached(
             ("automorphism", form, g, x.device),
@@ -38,11 +34,19 @@ def automorphism(
     raise ValueError(f'form is {form!r}; expected "evaluation" or "coefficient"')
 
 
-def _evaluation_permutation(degree: int, g: int, device: torch.device) -> Tensor:
-    """Index i holds the value at psi^e(i); it becomes the value that was at psi^(g e(i))."""
-    reversal = bit_reversal(degree, device)
-    exponent = (2 * reversal + 1) * g % (2 * degree)
-    return reversal[(exponent - 1) // 2]
+def evaluation_permutation(ring: Ring, galois_element: int, device: torch.device) -> Tensor:
+    """Return where each word of the evaluation form of x(X^g) comes from, int64 `[N]`.
+
+    Index i holds the value at psi^e(i); it becomes the value that was at psi^(g e(i)).
+    """
+
+    def build() -> Tensor:
+        reversal = bit_reversal(ring.ring_degree, device)
+        exponent = (2 * reversal + 1) * g % (2 * ring.ring_degree)
+        return reversal[(exponent - 1) // 2]
+
+    g = galois_element % (2 * ring.ring_degree)
+    return ring.cached(("automorphism", "evaluation", g, device), build)
 
 
 def _coefficient_permutation(degree: int, g: int, device: torch.device) -> tuple[Tensor, Tensor]:

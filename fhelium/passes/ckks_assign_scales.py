@@ -1,5 +1,6 @@
 """`ckks-assign-scales`: write the scale of every ciphertext and plaintext."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose
 
@@ -62,9 +63,10 @@ class CkksAssignScalesPass(ModulePass):
         scales = CanonicalScales(parameters.groups, parameters.scale.data, top)
         for function in functions:
             found = _Scales(scales, function)
-            for step in steps_of(function):
+            steps = steps_of(function)
+            for step in steps:
                 found.add(step)
-            found.check_joins()
+            found.check_joins(steps)
             types = plaintext_types(function, found.wanted, found.unused)
             for value, scale in found.of_value.items():
                 types[value] = ciphertext_with(CiphertextType.of(value), scale=scale)
@@ -141,9 +143,9 @@ class _Scales:
         except ScaleDriftError as error:
             raise PassFailure(op, str(error)) from None
 
-    def check_joins(self) -> None:
+    def check_joins(self, steps: Sequence[Step]) -> None:
         """Refuse ops on values of several scales, which the levels can't bring together."""
-        for step in steps_of(self.function):
+        for step in steps:
             if step.kind == Kind.MULTIPLY:
                 continue
             found = sorted({self.of_value[operand.value] for operand in step.operands})

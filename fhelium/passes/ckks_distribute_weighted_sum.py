@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, tensor
@@ -14,14 +15,15 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from fhelium.analyses.encrypted_steps import encrypted_functions
+from fhelium.analyses.rank_branches import branch_by_rank
 from fhelium.analyses.rank_dependence import RankDependence, ancestors
-from fhelium.analyses.sums_of_terms import SumOp, Term, add_terms, is_outermost_sum, terms_of
+from fhelium.analyses.sums_of_terms import SumOp, Term, add_up, is_outermost_sum, terms_of
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
@@ -89,7 +91,6 @@ class CkksDistributeWeightedSumPass(ModulePass):
             ranks = _Ranks(function, self.ranks, self.group)
             # The sums that use others come first; what they take into their shares is then gone.
             for root in reversed([inner for inner in function.walk() if _is_sum(inner)]):
-                assert isinstance(root, SumOp | ckks.WeightedSumOp)
                 if root.parent is None:
                     continue
                 parts = _parts_of(root)
@@ -133,7 +134,7 @@ class _Ranks:
                 self.group,
                 rank := RankOp(self.group),
                 size := GroupSizeOp(self.group),
-                count := _index(self.count),
+                count := arith.ConstantOp(IntegerAttr(self.count, IndexType())),
                 excess := arith.SubiOp(size, count),
                 table := arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(one, [0])),
                 element := tensor.ExtractOp(table.result, [excess.result], i64),
@@ -147,10 +148,8 @@ class _Ranks:
         return self.number
 
 
-def _is_sum(op: Operation) -> bool:
-    if isinstance(op, ckks.WeightedSumOp):
-        return True
-    return isinstance(op, SumOp) and is_outermost_sum(op)
+def _is_sum(op: Operation) -> TypeGuard[SumOp | ckks.WeightedSumOp]:
+    return isinstance(op, ckks.WeightedSumOp) or is_outermost_sum(op)
 
 
 def _parts_of(root: SumOp | ckks.WeightedSumOp) -> list[_Part]:
@@ -200,25 +199,12 @@ def _split(root: SumOp | ckks.WeightedSumOp, parts: Sequence[_Part], ranks: _Ran
     kept = _kept(private, set.intersection(*taken))
     moved = [op for op in private if op not in kept]
     blocks = [_branch(root, *both, moved) for both in zip(shares, taken, strict=True)]
-    rank, chosen = ranks.rank(), blocks.pop()
-    for number, block in reversed([*enumerate(blocks)]):
-        index = _index(number)
-        is_rank = arith.CmpiOp(rank, index, "eq")
-        choice = scf.IfOp(is_rank, [root.result.type], Region(block), Region(chosen))
-        chosen = Block([index, is_rank, choice])
-        if number:
-            chosen.add_op(scf.YieldOp(*choice.results))
-        else:
-            chosen.add_op(AllReduceAddCiphertextOp(choice.results[0], ranks.group))
-        for op in chosen.ops:
-            op.location = root.location
-    new_ops = [*chosen.ops]
-    for op in new_ops:
-        op.detach()
-    Rewriter.insert_op(new_ops, InsertPoint.before(root))
-    total = new_ops[-1].results[0]
-    total.name_hint = root.result.name_hint
-    root.result.replace_all_uses_with(total)
+    dispatch, share = branch_by_rank(ranks.rank(), blocks, [root.result.type], root.location)
+    total = AllReduceAddCiphertextOp(share.results[0], ranks.group)
+    total.location = root.location
+    Rewriter.insert_op([*dispatch, total], InsertPoint.before(root))
+    total.result.name_hint = root.result.name_hint
+    root.result.replace_all_uses_with(total.result)
     for op in (root, *reversed(moved)):
         Rewriter.erase_op(op)
 
@@ -329,11 +315,7 @@ def _branch(
         op = ckks.WeightedSumOp(values, weights, CiphertextType.of(whole.result))
         new_ops.append(op)
         terms.append(Term(op.result, pairs[0].negative))
-    total = add_terms(terms, new_ops)
-    if total.negative:
-        new_ops.append(ckks.NegateOp(total.value))
-        total = Term(new_ops[-1].results[0])
-    new_ops.append(scf.YieldOp(total.value))
+    new_ops.append(scf.YieldOp(add_up(terms, new_ops)))
     for op in new_ops[first_new:]:
         op.location = root.location
     return Block(new_ops)
@@ -355,7 +337,3 @@ def _narrowed(
         copies[op.outputs[index]] = output
         output.name_hint = op.outputs[index].name_hint
     return narrowed
-
-
-def _index(value: int) -> arith.ConstantOp:
-    return arith.ConstantOp(IntegerAttr(value, IndexType()))

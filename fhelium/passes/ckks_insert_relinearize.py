@@ -1,7 +1,7 @@
 """`ckks-insert-relinearize`: bring products back to two components."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from xdsl.context import Context
@@ -12,14 +12,12 @@ from xdsl.passes import ModulePass
 
 from fhelium.analyses.encrypted_steps import (
     Kind,
-    Operand,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.analyses.insertion import insert_behind
 from fhelium.analyses.key_resources import key_for
-from fhelium.analyses.restoring_placement import Restoring, at_once, fewest
+from fhelium.analyses.restoring_placement import Restoring, at_once, fewest, restore
 from fhelium.analyses.state_assignment import assign_types, ciphertext_with
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
@@ -62,7 +60,7 @@ class CkksInsertRelinearizePass(ModulePass):
                 placement = fewest(function, steps, RELINEARIZATION)
             else:
                 placement = at_once(steps, RELINEARIZATION)
-            _relinearize(function, placement.restored)
+            restore(placement, partial(_relinearize, function))
             assign_types(
                 function,
                 {
@@ -78,14 +76,6 @@ def _components(value: SSAValue) -> int | None:
     return CiphertextType.of(value).components
 
 
-def _relinearize(function: FuncOp, operands: Sequence[Operand]) -> None:
-    """Put one relinearization behind each value that stands at an operand of these."""
-    relinearized: dict[SSAValue, SSAValue] = {}
-    for operand in operands:
-        value = operand.value
-        if value not in relinearized:
-            key = key_for(function, KeyType(KeyKind.RELINEARIZATION))
-            relinearize = ckks.RelinearizeOp(value, key, CiphertextType.of(value))
-            insert_behind(value, relinearize)
-            relinearized[value] = relinearize.result
-        operand.replace(relinearized[value])
+def _relinearize(function: FuncOp, value: SSAValue) -> ckks.RelinearizeOp:
+    key = key_for(function, KeyType(KeyKind.RELINEARIZATION))
+    return ckks.RelinearizeOp(value, key, CiphertextType.of(value))

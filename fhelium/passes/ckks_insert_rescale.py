@@ -1,6 +1,5 @@
 """`ckks-insert-rescale`: bring products back to the scale of a level."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,13 +12,11 @@ from xdsl.rewriter import Rewriter
 
 from fhelium.analyses.encrypted_steps import (
     Kind,
-    Operand,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.analyses.insertion import insert_behind
-from fhelium.analyses.restoring_placement import Restoring, at_once, fewest
+from fhelium.analyses.restoring_placement import Restoring, at_once, fewest, restore
 from fhelium.analyses.state_assignment import without_level
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
@@ -70,7 +67,7 @@ class CkksInsertRescalePass(ModulePass):
                 placement = fewest(function, steps, RESCALE)
             else:
                 placement = at_once(steps, RESCALE)
-            _rescale(placement.restored)
+            restore(placement, _rescale)
 
 
 def _multiply_by_integers(function: FuncOp) -> None:
@@ -85,13 +82,5 @@ def _multiply_by_integers(function: FuncOp) -> None:
             Rewriter.replace_op(op, product)
 
 
-def _rescale(operands: Sequence[Operand]) -> None:
-    """Put one rescale behind each value that stands at an operand of these."""
-    rescaled: dict[SSAValue, SSAValue] = {}
-    for operand in operands:
-        value = operand.value
-        if value not in rescaled:
-            rescale = ckks.RescaleOp(value, without_level(CiphertextType.of(value)))
-            insert_behind(value, rescale)
-            rescaled[value] = rescale.result
-        operand.replace(rescaled[value])
+def _rescale(value: SSAValue) -> ckks.RescaleOp:
+    return ckks.RescaleOp(value, without_level(CiphertextType.of(value)))

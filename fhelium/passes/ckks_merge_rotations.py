@@ -84,7 +84,7 @@ def _merge_terms(function: FuncOp) -> bool:
     """Merge the terms of sums that are rotated alike. Return whether there were any."""
     changed = False
     for op in list(function.walk()):
-        if not isinstance(op, SumOp) or not is_outermost_sum(op):
+        if not is_outermost_sum(op):
             continue
         terms = terms_of(op)
         groups: dict[int, list[RotatedTerm]] = {}

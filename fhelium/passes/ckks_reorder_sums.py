@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -53,13 +53,12 @@ class CkksReorderSumsPass(ModulePass):
                     _add_behind_sum(inner)
             ranks = _ranks(steps_of(function))
             for inner in list(function.walk()):
-                if isinstance(inner, SumOp) and is_outermost_sum(inner):
+                if is_outermost_sum(inner):
                     terms = terms_of(inner)
                     ordered = sorted(terms, key=lambda term: ranks[term.value])
                     if ordered != terms or not leans_left(inner):
-                        rank, new_ops = ranks[inner.result], list[Operation]()
-                        replace_sum(inner, ordered, new_ops)
-                        ranks[new_ops[-1].results[0]] = rank
+                        rank = ranks[inner.result]
+                        ranks[replace_sum(inner, ordered, [])] = rank
 
 
 def _is_assigned(value: SSAValue) -> bool:

@@ -17,8 +17,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fhelium.analyses.slot_count import ring_slots
 from fhelium.dialects import ckks, secure
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import has_assignment
 from fhelium.dialects.secure import LayoutAttr, TensorType
@@ -59,13 +60,12 @@ class ConvertSecureToCkksPass(ModulePass):
         layouts = [layout for inner in secrets for layout in _layouts(inner)]
         if not layouts:
             return
-        slots = layouts[0].slots
-        parameters = op.attributes.get(PARAMETERS)
-        if isinstance(parameters, ParametersAttr) and parameters.ring_degree.data // 2 != slots:
+        slots, expected = layouts[0].slots, ring_slots(op)
+        if expected is not None and expected != slots:
             raise PassFailure(
                 op,
-                f"found layouts of {slots} slots, expected {parameters.ring_degree.data // 2}, "
-                f"half the ring degree of {PARAMETERS}: assign layouts with the parameters given",
+                f"found layouts of {slots} slots, expected {expected}, half the "
+                f"ring degree of {PARAMETERS}: assign layouts with the parameters given",
             )
         for inner in secrets:
             if any(layout.slots != slots for layout in _layouts(inner)):

@@ -50,7 +50,11 @@ class DistVerifySpmdPass(ModulePass):
     is computed from `dist.rank`, or from what each rank is given by itself, may differ, and what
     `dist.broadcast`, an all-reduce or `dist.all_gather` returned does not. Both branches of a
     condition that differs may issue the same sequence of collectives. What cannot be shown to be
-    the same is refused, and XX
+    the same is refused.
+
+    `ranks` is the size of the groups that the program names. It bounds the roots of collectives,
+    and a program that sends and receives needs it: each rank is followed by itself then, and every
+    message has to meet its partner.
     """
 
     name = "dist-verify-spmd"

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.analyses.device_placement import DevicePlan, Needs, is_replaceable
+from fhelium.analyses.insertion import first_in
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.memory import DeviceType, Placement, TransferOp
 
@@ -59,7 +60,7 @@ def _insert(function: func.FuncOp, needs: Needs) -> None:
         if place is not None:
             block = _block_of([op for op, _ in uses], value)
             transfer = TransferOp(value, _device(function, place.device), place.space)
-            first = _first(block, [op for op, _ in uses])
+            first = first_in(block, [op for op, _ in uses])
             transfer.location = first.location
             Rewriter.insert_op(transfer, InsertPoint.before(first))
             transfer.result.name_hint = value.name_hint
@@ -88,15 +89,6 @@ def _block_of(users: list[Operation], value: SSAValue) -> Block:
         if not isinstance(around, scf.IfOp):
             place = block
     return place
-
-
-def _first(block: Block, users: list[Operation]) -> Operation:
-    """Return the first op of a block that is, or holds, a user."""
-    first, *others = [op for user in users if (op := block.find_ancestor_op_in_block(user))]
-    for other in others:
-        if other.is_before_in_block(first):
-            first = other
-    return first
 
 
 def _device(function: func.FuncOp, name: str) -> SSAValue:

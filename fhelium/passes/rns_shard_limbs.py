@@ -4,16 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from fhelium.analyses.limb_branches import LimbBranch, values_read_whole
 from fhelium.analyses.limb_shares import LimbShares
+from fhelium.analyses.rank_branches import branch_by_rank
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
@@ -127,23 +128,10 @@ def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
         for number in range(limbs.ranks)
     ]
     types = [value.type for value in terminator.operands]
-    chosen = branches.pop()
-    for number, branch in reversed([*enumerate(branches)]):
-        index = arith.ConstantOp(IntegerAttr(number, IndexType()))
-        is_rank = arith.CmpiOp(rank.result, index, "eq")
-        choice = scf.IfOp(is_rank, types, Region(branch), Region(chosen))
-        chosen = Block([index, is_rank, choice])
-        for op in chosen.ops:
-            op.location = function.location
-        if number:
-            chosen.add_op(scf.YieldOp(*choice.results))
-        else:
-            terminator.operands = choice.results
+    dispatch, share = branch_by_rank(rank.result, branches, types, function.location)
+    terminator.operands = share.results
     for op in reversed(inside):
         Rewriter.erase_op(op)
-    dispatch = [*chosen.ops]
-    for op in dispatch:
-        op.detach()
     block.insert_ops_before([group, rank, *dispatch], terminator)
 
 

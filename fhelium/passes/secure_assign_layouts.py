@@ -12,8 +12,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.analyses.layout_choices import layout_of, of_product, of_sum
 from fhelium.analyses.rotation_plans import Entries, is_free, plan_rotations
+from fhelium.analyses.slot_count import ring_slots
 from fhelium.dialects import secure
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.secure import ConvertLayoutOp, LayoutAttr, TensorType
 from fhelium.dialects.secure.arithmetic import BinaryOp
 from fhelium.dialects.secure.layouts import MAX_SLOTS, SLOTS, power_of_two
@@ -58,8 +59,7 @@ class SecureAssignLayoutsPass(ModulePass):
         op.attributes[SLOTS] = IntegerAttr(slots, i64)
 
     def _given_slots(self, module: ModuleOp) -> int | None:
-        parameters = module.attributes.get(PARAMETERS)
-        known = parameters.ring_degree.data // 2 if isinstance(parameters, ParametersAttr) else None
+        known = ring_slots(module)
         if known is not None and self.slots is not None and known != self.slots:
             raise PassFailure(
                 module,

@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fhelium.analyses.calibration import OPERATIONS, Calibration, Sample
-from fhelium.analyses.cost_model import CostModel, ProgramCosts, units_of
+from fhelium.analyses.cost_model import VIEWS, CostModel, ProgramCosts, units_of
 from fhelium.backend import (
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
@@ -33,6 +33,7 @@ from fhelium.backend import (
     default_pipeline,
     generate_program_keys,
 )
+from fhelium.backend.invocation import basis_prime_ids
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import KeyKind, KeyType, PlaintextType
@@ -119,10 +120,7 @@ def in_company(parameters: Parameters, family: str, samples: Sequence[Sample]) -
 
 
 def _rotations_and_product(x: Vector, y: Vector) -> Vector:
-    turned = x
-    for step in range(1, 3):
-        turned = turned + x.rotate(step) if step % 2 else turned + y.rotate(step)
-    return turned * y
+    return (x + x.rotate(1) + y.rotate(2)) * y
 
 
 def _in_company(sample: Sample, factor: float) -> Sample:
@@ -235,7 +233,7 @@ class _Bench:
         if isinstance(op, ckks.EncodeOp):
             assert op.result.type.level is not None
             units = len(self.parameters.q_limbs(op.result.type.level))
-        if isinstance(op, rns.ComponentsOp | rns.ProjectOp):
+        if isinstance(op, VIEWS):
             units = 1
         yield Sample(family, op.name, self.parameters.ring_degree, units, float(f"{seconds:.4g}"))
 
@@ -281,8 +279,7 @@ class _Bench:
         if isinstance(type, TensorType):
             return torch.rand(type.get_shape(), dtype=torch.float64)
         assert isinstance(type, PolyType)
-        special = len(self.parameters.q_primes)
-        limbs = [*type.basis.q, *(special + i for i in type.basis.p)]
+        limbs = basis_prime_ids(type.basis, self.parameters)
         shape = (type.components, self.parameters.ring_degree)
         rows = [torch.randint(self.parameters.primes[limb], shape) for limb in limbs]
         return torch.stack(rows, dim=1)

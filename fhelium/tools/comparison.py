@@ -6,8 +6,9 @@ computes inside is seen in its results. Messages need the secret key, and stay i
 values only errors are kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +21,12 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     IntegerAttr,
-    TensorType,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from fhelium.backend import Compilation, OperationBackend, Pipeline, Program
+from fhelium.backend import BoundResource, Compilation, OperationBackend, Pipeline, Program
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.rns.types import PolyType
@@ -37,6 +37,7 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
 from fhelium.scheme.keys import SecretKey, SwitchingKey
+from fhelium.tools.plain_values import element_of
 
 MARGIN_BITS = 1.0
 """Estimates of errors are never optimistic by more than a bit."""
@@ -91,24 +92,21 @@ class Comparison:
         values = observe(observed, CiphertextType)
         arrays = [np.asarray(each, dtype=np.complex128) for each in inputs]
         bounds = self._bounds(observed, arrays, values)
-        expected = on_slots.evaluate(observed, *arrays)[-len(values) :] if values else ()
+        expected = _last(on_slots.evaluate(observed, *arrays), len(values))
         types = observed.function().function_type.inputs
         encrypted = [self.encrypted(x, type) for x, type in zip(arrays, types, strict=True)]
         materials = self._materials(observed)
         executable = self.backend.link(Compilation(observed, materials, self.pipeline))
-        results = executable.run(*encrypted)
-        found = results if isinstance(results, tuple) else (results,)
+        found = _last(executable.run(*encrypted), len(values))
         return [
             ComparedValue(value.owner, value, self._error(result, clear), bound)
-            for value, result, clear, bound in zip(
-                values, found[-len(values) :], expected, bounds, strict=True
-            )
+            for value, result, clear, bound in zip(values, found, expected, bounds, strict=True)
             if isinstance(value.owner, Operation)
         ]
 
     def encrypted(self, slots: Slots, type: Attribute) -> Value:
         """Return a vector as what an argument or material of `type` takes."""
-        state = type.element_type if isinstance(type, TensorType) else type
+        state = element_of(type)
         if not isinstance(state, StateType):
             return torch.from_numpy(np.ascontiguousarray(slots.real))
         parameters = self.secret_key.parameters
@@ -159,21 +157,14 @@ def compare_residues(
     """
     observed = program.clone()
     values = observe(observed, PolyType)
-    keys = {
-        bound.symbol: bound.value.data.numpy()
-        for bound in backend.named_resources
-        if isinstance(bound.value, SwitchingKey)
-    }
+    keys = key_residues(backend.named_resources)
     plain = [each if isinstance(each, torch.Tensor) else each.data for each in inputs]
-    expected = on_residues.evaluate(observed, *(each.numpy() for each in plain), keys=keys)
+    results = on_residues.evaluate(observed, *(each.numpy() for each in plain), keys=keys)
+    expected = _last(results, len(values))
     executable = backend.link(Compilation(observed, observed.materials, Pipeline()))
-    results = executable.run(*plain)
-    found = results if isinstance(results, tuple) else (results,)
-    count = len(values)
+    found = _last(executable.run(*plain), len(values))
     compared: list[ComparedValue] = []
-    for value, result, clear in zip(
-        values, found[-count:] if count else (), expected[-count:] if count else (), strict=True
-    ):
+    for value, result, clear in zip(values, found, expected, strict=True):
         assert isinstance(result, torch.Tensor)
         assert isinstance(value.owner, Operation)
         differing = float((result.numpy() != clear).sum())
@@ -200,11 +191,28 @@ def observe(program: Program, kind: type[Attribute]) -> list[SSAValue]:
     block = function.body.block
     end = block.last_op
     assert isinstance(end, ReturnOp)
-    values = [result for op in block.ops for result in op.results if isinstance(result.type, kind)]
+    values: list[SSAValue] = [
+        result for op in block.ops for result in op.results if isinstance(result.type, kind)
+    ]
     before = len(end.operands)
     end.operands = [*end.operands, *values]
     _extend_signature(function, before, [value.type for value in values])
-    return list(values)
+    return values
+
+
+def key_residues(resources: Iterable[BoundResource]) -> dict[str, NDArray[np.int64]]:
+    """Return the residues of the switching keys by name, as an interpreter takes them."""
+    return {
+        bound.symbol: bound.value.data.numpy()
+        for bound in resources
+        if isinstance(bound.value, SwitchingKey)
+    }
+
+
+def _last(results: object, count: int) -> tuple[Any, ...]:
+    """Return the last results of a run, which returns no tuple where there is one result."""
+    found = results if isinstance(results, tuple) else (results,)
+    return found[len(found) - count :]
 
 
 def _extend_signature(function: FuncOp, before: int, types: Sequence[Attribute]) -> None:

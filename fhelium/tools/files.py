@@ -31,3 +31,8 @@ def write_output(path: str, content: bytes) -> None:
         write_atomically(path, content)
     except OSError as error:
         raise FileError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def for_rank(path: str, rank: int) -> str:
+    """Return a path with `{rank}` replaced."""
+    return path.replace("{rank}", str(rank))

@@ -14,8 +14,9 @@ from fhelium.interpreters import ckks as on_slots
 from fhelium.interpreters import rns as on_residues
 from fhelium.interpreters import secure as on_tensors
 from fhelium.scheme import files
-from fhelium.scheme.keys import SecretKey, SwitchingKey
+from fhelium.scheme.keys import SecretKey
 from fhelium.tools.calibrate import calibrate
+from fhelium.tools.comparison import key_residues
 from fhelium.tools.files import write_output
 from fhelium.tools.level_comparison import compare_levels
 from fhelium.tools.plain_values import (
@@ -26,6 +27,7 @@ from fhelium.tools.plain_values import (
     parameters_for,
     plain_inputs,
     residue_inputs,
+    result_names,
     with_plain_materials,
 )
 
@@ -107,20 +109,14 @@ def interpret(
     with interpreting():
         if level == "rns":
             payloads = [each.numpy() for each in residue_inputs(program, values)]
-            keys = {
-                bound.symbol: bound.value.data.numpy()
-                for bound in resources
-                if isinstance(bound.value, SwitchingKey)
-            }
-            found = on_residues.evaluate(program, *payloads, keys=keys)
+            found = on_residues.evaluate(program, *payloads, keys=key_residues(resources))
             results = [np.asarray(each, dtype=np.int64) for each in found]
         else:
             inputs = plain_inputs(program, values, secret_key)
             evaluate = on_slots.evaluate if level == "ckks" else on_tensors.evaluate
             results = list(evaluate(with_plain_materials(program, secret_key), *inputs))
     named: dict[str, torch.Tensor] = {}
-    for position, array in enumerate(results):
-        name = "result" if len(results) == 1 else f"result{position}"
+    for name, array in zip(result_names(len(results)), results, strict=True):
         named[name] = torch.from_numpy(np.ascontiguousarray(array.real))
         if np.iscomplexobj(array) and array.imag.any():
             named[f"{name}.imaginary"] = torch.from_numpy(np.ascontiguousarray(array.imag))

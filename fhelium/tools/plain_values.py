@@ -157,6 +157,11 @@ def parameters_for(program: Program) -> Parameters:
     return Parameters.from_attribute(attribute)
 
 
+def result_names(count: int) -> list[str]:
+    """Return the names under which so many results are written."""
+    return ["result"] if count == 1 else [f"result{position}" for position in range(count)]
+
+
 def element_of(type: Attribute) -> Attribute:
     """Return the type of the elements of a tensor, or the type itself."""
     return type.element_type if isinstance(type, TensorType) else type

@@ -9,9 +9,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -34,8 +32,7 @@ from fhelium.backend import (
     default_pipeline,
 )
 from fhelium.backend.checkpoints import Checkpoints
-from fhelium.backend.rank_watch import RankWatch
-from fhelium.backend.spmd_guard import LostRankError, describe, meet
+from fhelium.backend.spmd_guard import LostRankError, meet
 from fhelium.backend.trace import Trace
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import KeyKind, KeyType
@@ -48,10 +45,11 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools import interpretation
-from fhelium.tools.files import FileError
+from fhelium.tools.files import FileError, for_rank
+from fhelium.tools.joining import JoiningError, failing_together, join_ranks
 from fhelium.tools.launch import launch
 from fhelium.tools.level_comparison import LevelsDifferError
-from fhelium.tools.plain_values import PlainRunError
+from fhelium.tools.plain_values import PlainRunError, result_names
 from fhelium.tools.tether import end_with_parent
 from fhelium.tools.trace_files import write_trace
 
@@ -79,11 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(args)
     except ProgramError as error:
         return fail(error.report())
-    except (RunError, UsageError, SpecError, files.FileFormatError) as error:
-        return fail(f"error: {error}")
-    except (PlainRunError, LevelsDifferError, FileError) as error:
-        return fail(f"error: {error}")
-    except OSError as error:
+    except (
+        FileError,
+        JoiningError,
+        LevelsDifferError,
+        OSError,
+        PlainRunError,
+        RunError,
+        SpecError,
+        UsageError,
+        files.FileFormatError,
+    ) as error:
         return fail(f"error: {error}")
     return 0
 
@@ -168,7 +172,7 @@ def run(args: argparse.Namespace) -> None:
     program.verify()
     parameters = program_parameters(program)
     pipeline = default_pipeline() if args.pipeline is None else Pipeline.parse(args.pipeline)
-    rank = start_ranks(program, args.timeout)
+    rank = join_ranks(args.timeout, wanted=bool(group_symbols(program)))
     with failing_together():
         materials = load(args.materials, rank, parameters)
         bindings = bind(program, args, rank, parameters)
@@ -217,24 +221,6 @@ def run_stages(
     return results
 
 
-@contextmanager
-def failing_together() -> Iterator[None]:
-    """Leave the other ranks at the end, and tell them first when this one fails."""
-    several = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
-    watch = RankWatch.of_default_group() if several else None
-    try:
-        yield
-    except BaseException as error:
-        if watch is not None:
-            watch.report("raised", describe(error))
-        raise
-    finally:
-        if watch is not None:
-            watch.report("ended", "ended")
-        if torch.distributed.is_initialized():
-            torch.distributed.destroy_process_group()
-
-
 def program_parameters(program: Program) -> Parameters | None:
     """Return the parameters of a program, if it has any. Raises `UsageError` for refused ones."""
     attribute = parameters_of(program.module)
@@ -244,55 +230,6 @@ def program_parameters(program: Program) -> Parameters | None:
         return Parameters.from_attribute(attribute)
     except ValueError as error:
         raise UsageError(f"ckks.parameters: {error}") from None
-
-
-def start_ranks(program: Program, timeout: float) -> int:
-    """Join the other ranks, if the program or torchrun wants any, and return this one's rank."""
-    limit = timedelta(seconds=timeout)
-    if "RANK" in os.environ:
-        try:
-            if (store := restart_store(limit)) is None:
-                torch.distributed.init_process_group("gloo", timeout=limit)
-            else:
-                rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-                torch.distributed.init_process_group(
-                    "gloo", store=store, rank=rank, world_size=size, timeout=limit
-                )
-        except (RuntimeError, ValueError) as error:
-            raise UsageError(
-                f"RANK is set, and the other ranks cannot be met: {error}; start the ranks with "
-                "--nproc or torchrun, or unset RANK"
-            ) from None
-        return torch.distributed.get_rank()
-    if group_symbols(program):
-        store = torch.distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage]
-        torch.distributed.init_process_group(
-            "gloo", store=store, rank=0, world_size=1, timeout=limit
-        )
-    return 0
-
-
-def restart_store(limit: timedelta) -> "torch.distributed.PrefixStore | None":  # pyright: ignore
-    """Return what ranks meet through when torchrun has started them again on one machine.
-
-    Its store is that of the ranks before, whose addresses are still in it. On several machines the
-    number of restarts may differ between them, so TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 has to give
-    each start a store of its own.
-    """
-    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    size = os.environ.get("WORLD_SIZE", "")
-    if restarts == "0" or size != os.environ.get("LOCAL_WORLD_SIZE"):
-        return None
-    store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
-        os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
-        int(size),
-        is_master=False,
-        timeout=limit,
-    )
-    return torch.distributed.PrefixStore(  # pyright: ignore[reportPrivateImportUsage]
-        f"restart {restarts}", store
-    )
 
 
 def group_symbols(program: Program) -> list[str]:
@@ -309,11 +246,6 @@ def group_symbols(program: Program) -> list[str]:
 def load(path: str | None, rank: int, parameters: Parameters | None) -> dict[str, files.Storable]:
     """Return the values of a file, or none without a path."""
     return {} if path is None else files.load(for_rank(path, rank), parameters)
-
-
-def for_rank(path: str, rank: int) -> str:
-    """Return a path with `{rank}` replaced."""
-    return path.replace("{rank}", str(rank))
 
 
 def bind(
@@ -403,8 +335,7 @@ def write(path: str | None, rank: int, results: object) -> None:
     stored: dict[str, files.Storable] = {}
     if isinstance(results, Mapping):
         stored, values = dict(results), ()
-    for position, value in enumerate(values):
-        name = "result" if len(values) == 1 else f"result{position}"
+    for name, value in zip(result_names(len(values)), values, strict=True):
         if isinstance(value, int | float):
             value = torch.tensor(value)
         if isinstance(value, Ciphertext | Plaintext | torch.Tensor):

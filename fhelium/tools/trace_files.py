@@ -1,7 +1,6 @@
 """Writing the trace of a run: one file for all ranks, or one for each."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,16 +10,17 @@ from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.spmd_guard import compare
 from fhelium.backend.torch_family.collectives.transport import exchange
 from fhelium.backend.trace import Trace, merged
+from fhelium.tools.files import for_rank, write_output
 
 
 def write_trace(path: str, trace: Trace) -> None:
     """Write a file for this rank where the path has `{rank}`; else rank 0 writes all spans.
 
-    Raises `OSError`, and `LostRankError` when another rank does not come.
+    Raises `FileError`, and `LostRankError` when another rank does not come.
     """
     spans = trace.spans if "{rank}" in path else _of_all_ranks(trace.spans)
     if trace.rank == 0 or "{rank}" in path:
-        Path(path.replace("{rank}", str(trace.rank))).write_text(merged(spans))
+        write_output(for_rank(path, trace.rank), merged(spans).encode())
 
 
 def _of_all_ranks(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -253,6 +253,15 @@ def test_a_wrong_implementation_is_found(operation: type, pipeline: str, found: 
     assert first_excess(right.of(plain, [X])) is None
 
 
+def test_a_program_without_ops_has_nothing_to_compare():
+    text = re.sub(
+        r"-> !big \{.*%result : !big", "-> !ct { func.return %x : !ct", CKKS, flags=re.DOTALL
+    )
+    client = client_of(SMALL)
+    comparison = Comparison(OperationBackend(), client.secret_key, Pipeline())
+    assert comparison.of(Program.parse(text), [X]) == []
+
+
 def test_a_wrong_kernel_is_found_in_residues():
     program = Program.parse(CKKS)
     assign = 'fhelium-assign-implementations{op="rns.mod_up" implementation="wrong"}'

@@ -1,42 +1,31 @@
 """Ops of the `ckks` dialect as one call of generated kernels, which keep their temporaries to
 themselves. The bits are those of the `torch` family."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 
 import torch
 from xdsl.ir import Operation
 
-from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.registry import PreparedCall
-from fhelium.backend.resources import BoundResource
 from fhelium.backend.torch_family import ciphertexts as reference
-from fhelium.backend.torch_family.ciphertexts import Call, TorchCiphertextImplementation
+from fhelium.backend.torch_family.ciphertexts import (
+    Call,
+    Kernel,
+    TorchCiphertextImplementation,
+    add_scalar,
+    multiply_integer,
+    multiply_scalar,
+)
+from fhelium.backend.torch_family.residues import binary, on_halves, unary
 from fhelium.dialects import ckks
 from fhelium.kernels.cpu import operations
 from fhelium.kernels.cpu.ciphertexts import Division, KeySwitch
 from fhelium.kernels.cpu.host import host
 from fhelium.kernels.galois import conjugation_element, galois_element
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
-from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
-
-
-def _on_limbs(function: Callable[..., Tensor], call: Call) -> PreparedCall:
-    """Bind a kernel of the ring and the limbs of the operands."""
-    return partial(function, call.ring, call.limbs)
-
-
-def _weighted_sum(call: Call) -> PreparedCall:
-    ring, limbs, half = call.ring, call.limbs, call.invocation.operand_count // 2
-    return lambda *inputs: operations.weighted_sum(ring, limbs, inputs[:half], inputs[half:])
-
-
-def _multiply_constant(call: Call, constant: int) -> PreparedCall:
-    return partial(operations.multiply_constant, call.ring, call.limbs, constant=constant)
 
 
 def _key_switch(call: Call) -> KeySwitch | None:
@@ -104,37 +93,27 @@ def _without_in_place(prepared: PreparedCall) -> PreparedCall:
     return lambda x, in_place=False: prepared(x)
 
 
-Kernel = Callable[[Call], PreparedCall]
-
 KERNELS: dict[type[Operation], Kernel] = {
-    ckks.AddOp: partial(_on_limbs, operations.add),
-    ckks.SubOp: partial(_on_limbs, operations.subtract),
-    ckks.NegateOp: partial(_on_limbs, operations.negate),
-    ckks.AddPlainOp: partial(_on_limbs, operations.add),
-    ckks.SubPlainOp: partial(_on_limbs, operations.subtract),
-    ckks.MulOp: partial(_on_limbs, operations.multiply),
-    ckks.SquareOp: partial(_on_limbs, operations.square),
-    ckks.MulPlainOp: partial(_on_limbs, operations.multiply),
-    ckks.WeightedSumOp: _weighted_sum,
-    ckks.AddScalarOp: lambda c: partial(
-        operations.add_constant,
-        c.ring,
-        c.limbs,
-        constant=c.scaled(c.scale("operand_scales")),
-        form=c.form,
-    ),
-    ckks.MulScalarOp: lambda c: _multiply_constant(
-        c, c.scaled(c.scale("result_scales") / c.scale("operand_scales"))
-    ),
-    ckks.MulIntegerOp: lambda c: _multiply_constant(c, c.scaled(Fraction(1))),
+    ckks.AddOp: lambda c: binary(operations.add, c.ring, c.limbs),
+    ckks.SubOp: lambda c: binary(operations.subtract, c.ring, c.limbs),
+    ckks.NegateOp: lambda c: unary(operations.negate, c.ring, c.limbs),
+    ckks.AddPlainOp: lambda c: binary(operations.add, c.ring, c.limbs),
+    ckks.SubPlainOp: lambda c: binary(operations.subtract, c.ring, c.limbs),
+    ckks.MulOp: lambda c: binary(operations.multiply, c.ring, c.limbs),
+    ckks.SquareOp: lambda c: unary(operations.square, c.ring, c.limbs),
+    ckks.MulPlainOp: lambda c: binary(operations.multiply, c.ring, c.limbs),
+    ckks.WeightedSumOp: lambda c: on_halves(operations.weighted_sum, c.ring, c.limbs),
+    ckks.AddScalarOp: partial(add_scalar, operations.add_constant),
+    ckks.MulScalarOp: partial(multiply_scalar, operations.multiply_constant),
+    ckks.MulIntegerOp: partial(multiply_integer, operations.multiply_constant),
     ckks.RelinearizeOp: partial(_relinearize, ckks.RelinearizeOp),
     ckks.RelinearizeRescaleOp: partial(_relinearize, ckks.RelinearizeRescaleOp),
     ckks.RescaleOp: _rescale,
     ckks.RotateOp: _rotate,
     ckks.RotateManyOp: _rotate_many,
     ckks.ConjugateOp: _conjugate,
-    ckks.ToEvaluationOp: partial(_on_limbs, operations.ntt),
-    ckks.ToCoefficientOp: partial(_on_limbs, operations.intt),
+    ckks.ToEvaluationOp: lambda c: unary(operations.ntt, c.ring, c.limbs),
+    ckks.ToCoefficientOp: lambda c: unary(operations.intt, c.ring, c.limbs),
 }
 
 
@@ -144,20 +123,6 @@ class CpuCiphertextImplementation(TorchCiphertextImplementation):
 
     only_by_name: bool = True
     """It runs an op that asks for it, and leaves the others to the `torch` family."""
-
-    def prepare(
-        self,
-        invocation: OperationInvocation,
-        resources: tuple[BoundResource, ...],
-        /,
-        *,
-        in_place: bool,
-    ) -> PreparedCall:
-        """Bind the op; `resources` are its keys, then the parameters."""
-        parameters = resources[-1].value
-        assert isinstance(parameters, Parameters)
-        prepared = self.kernel(Call(parameters, invocation, resources))
-        return partial(prepared, in_place=True) if in_place else prepared
 
 
 def cpu_ciphertext_contributions() -> tuple[CpuCiphertextImplementation, ...]:

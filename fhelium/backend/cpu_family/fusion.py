@@ -16,6 +16,7 @@ from fhelium.backend.torch_family.fusion import TorchFusedImplementation, run_re
 from fhelium.backend.torch_family.residues import RING
 from fhelium.dialects import rns
 from fhelium.dialects.rns.fusion import Outline, Step
+from fhelium.kernels.automorphism import evaluation_permutation
 from fhelium.kernels.cpu import tables
 from fhelium.kernels.cpu.buffers import POOL
 from fhelium.kernels.cpu.catalogue import KernelSpec
@@ -109,7 +110,7 @@ class FusedCall:
         table = tables.moduli(ring, limbs)
         if columns:
             table = tables.with_constants(ring, limbs, torch.cat(columns, dim=1))
-        permutations = tuple(tables.permutation(ring, g) for g in translation.elements)
+        permutations = tuple(evaluation_permutation(ring, g, cpu) for g in translation.elements)
         return FusedCall(ring, limbs, recipe, compiled(spec, machine), table, permutations)
 
     @cached_property

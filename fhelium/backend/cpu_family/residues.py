@@ -1,14 +1,10 @@
 """The ops of the `rns` dialect that have a generated kernel."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from xdsl.ir import Operation
 
-from fhelium.backend.invocation import OperationInvocation
-from fhelium.backend.resources import BoundResource
 from fhelium.backend.torch_family.residues import (
     Kernel,
     TorchResidueImplementation,
@@ -21,15 +17,13 @@ from fhelium.dialects import rns
 from fhelium.kernels.cpu import operations
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
 
-Tensor = torch.Tensor
-
 KERNELS: dict[type[Operation], Kernel] = {
     rns.AddOp: lambda c: binary(operations.add, c.ring, c.limbs()),
     rns.SubOp: lambda c: binary(operations.subtract, c.ring, c.limbs()),
     rns.NegateOp: lambda c: unary(operations.negate, c.ring, c.limbs()),
     rns.MulOp: lambda c: binary(operations.multiply, c.ring, c.limbs()),
     rns.SquareOp: lambda c: unary(operations.square, c.ring, c.limbs()),
-    rns.WeightedSumOp: partial(on_halves, operations.weighted_sum),
+    rns.WeightedSumOp: lambda c: on_halves(operations.weighted_sum, c.ring, c.limbs()),
     rns.AddConstantOp: lambda c: partial(
         operations.add_constant, c.ring, c.limbs(), constant=c.integer("constant"), form=c.form
     ),
@@ -58,18 +52,6 @@ class CpuResidueImplementation(TorchResidueImplementation):
 
     only_by_name: bool = True
     """It runs an op that asks for it, and leaves the others to the `torch` family."""
-
-    def prepare(
-        self,
-        invocation: OperationInvocation,
-        resources: tuple[BoundResource, ...],
-        /,
-        *,
-        in_place: bool,
-    ) -> Callable[..., Tensor]:
-        """Bind the kernel; the ring comes last in `resources`."""
-        prepared = super().prepare(invocation, resources, in_place=False)
-        return partial(prepared, in_place=True) if in_place else prepared
 
 
 def cpu_contributions() -> tuple[CpuResidueImplementation, ...]:

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.registry import PreparedCall
 from fhelium.backend.resources import PARAMETERS_RESOURCE_KIND, BoundResource, ResourceRequirement
-from fhelium.backend.torch_family.residues import Bound, binary, unary
+from fhelium.backend.torch_family.residues import Bound, binary, on_halves, unary
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.kernels import basis, pointwise
@@ -133,18 +133,26 @@ def _rotate_many(call: Call, x: Tensor) -> Tensor | tuple[Tensor, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _weighted_sum(call: Call) -> Bound:
-    ring, limbs, half = call.ring, call.limbs, call.invocation.operand_count // 2
-    return lambda *inputs: pointwise.weighted_sum(ring, limbs, inputs[:half], inputs[half:])
-
-
 def _mod_switch(call: Call) -> Bound:
     limbs, target_limbs = call.limbs, call.result_limbs
     return lambda x: basis.project(x, limbs, target_limbs)
 
 
-def _multiply_constant(call: Call, constant: int) -> Bound:
-    return partial(pointwise.multiply_constant, call.ring, call.limbs, constant=constant)
+def add_scalar(function: Callable[..., Tensor], call: Call) -> Bound:
+    """Bind a sum with the op's number, at the scale of the operand."""
+    constant = call.scaled(call.scale("operand_scales"))
+    return partial(function, call.ring, call.limbs, constant=constant, form=call.form)
+
+
+def multiply_scalar(function: Callable[..., Tensor], call: Call) -> Bound:
+    """Bind a product with the op's number, at the scale that the product adds."""
+    constant = call.scaled(call.scale("result_scales") / call.scale("operand_scales"))
+    return partial(function, call.ring, call.limbs, constant=constant)
+
+
+def multiply_integer(function: Callable[..., Tensor], call: Call) -> Bound:
+    """Bind a product with the op's integer."""
+    return partial(function, call.ring, call.limbs, constant=call.scaled(Fraction(1)))
 
 
 Kernel = Callable[[Call], PreparedCall]
@@ -159,18 +167,10 @@ KERNELS: dict[type[Operation], Kernel] = {
     ckks.MulOp: lambda c: binary(pointwise.multiply, c.ring, c.limbs),
     ckks.SquareOp: lambda c: unary(pointwise.square, c.ring, c.limbs),
     ckks.MulPlainOp: lambda c: binary(pointwise.multiply, c.ring, c.limbs),
-    ckks.WeightedSumOp: _weighted_sum,
-    ckks.AddScalarOp: lambda c: partial(
-        pointwise.add_constant,
-        c.ring,
-        c.limbs,
-        constant=c.scaled(c.scale("operand_scales")),
-        form=c.form,
-    ),
-    ckks.MulScalarOp: lambda c: _multiply_constant(
-        c, c.scaled(c.scale("result_scales") / c.scale("operand_scales"))
-    ),
-    ckks.MulIntegerOp: lambda c: _multiply_constant(c, c.scaled(Fraction(1))),
+    ckks.WeightedSumOp: lambda c: on_halves(pointwise.weighted_sum, c.ring, c.limbs),
+    ckks.AddScalarOp: partial(add_scalar, pointwise.add_constant),
+    ckks.MulScalarOp: partial(multiply_scalar, pointwise.multiply_constant),
+    ckks.MulIntegerOp: partial(multiply_integer, pointwise.multiply_constant),
     ckks.RelinearizeOp: lambda c: partial(_relinearize, c),
     ckks.RelinearizeRescaleOp: lambda c: partial(_relinearize_rescale, c),
     ckks.RescaleOp: lambda c: partial(divide, c.ring, c.limbs, c.result_limbs, form=c.form),
@@ -207,11 +207,12 @@ class TorchCiphertextImplementation:
         in_place: bool,
     ) -> PreparedCall:
         """Bind the op; `resources` are its keys, then the parameters."""
-        if in_place:
+        if in_place and not self.supports_in_place:
             raise ValueError(f"{self.name} does not run in place")
         parameters = resources[-1].value
         assert isinstance(parameters, Parameters)
-        return self.kernel(Call(parameters, invocation, resources))
+        prepared = self.kernel(Call(parameters, invocation, resources))
+        return partial(prepared, in_place=True) if in_place else prepared
 
     def execute(
         self,

@@ -91,10 +91,14 @@ def binary(function: Callable[..., Tensor], ring: Ring, limbs: tuple[int, ...]) 
     return call
 
 
-def on_halves(function: Callable[..., Tensor], call: Call) -> Bound:
+def on_halves(function: Callable[..., Tensor], ring: Ring, limbs: tuple[int, ...]) -> Bound:
     """Return a function of two lists of one length as one of their concatenation."""
-    ring, limbs, half = call.ring, call.limbs(), call.invocation.operand_count // 2
-    return lambda *inputs: function(ring, limbs, inputs[:half], inputs[half:])
+
+    def call(*inputs: Tensor) -> Tensor:
+        half = len(inputs) // 2
+        return function(ring, limbs, inputs[:half], inputs[half:])
+
+    return call
 
 
 def on_key(function: Callable[..., Tensor], call: Call) -> Bound:
@@ -127,7 +131,7 @@ KERNELS: dict[type[Operation], Kernel] = {
     rns.NegateOp: lambda c: unary(pointwise.negate, c.ring, c.limbs()),
     rns.MulOp: lambda c: binary(pointwise.multiply, c.ring, c.limbs()),
     rns.SquareOp: lambda c: unary(pointwise.square, c.ring, c.limbs()),
-    rns.WeightedSumOp: partial(on_halves, pointwise.weighted_sum),
+    rns.WeightedSumOp: lambda c: on_halves(pointwise.weighted_sum, c.ring, c.limbs()),
     rns.AddConstantOp: lambda c: partial(
         pointwise.add_constant, c.ring, c.limbs(), constant=c.integer("constant"), form=c.form
     ),
@@ -172,11 +176,12 @@ class TorchResidueImplementation:
         in_place: bool,
     ) -> Bound:
         """Bind the kernel; the ring comes last in `resources`."""
-        if in_place:
+        if in_place and not self.supports_in_place:
             raise ValueError(f"{self.name} does not run in place")
         ring = resources[-1].value
         assert isinstance(ring, Ring)
-        return self.kernel(Call(ring, invocation, resources))
+        prepared = self.kernel(Call(ring, invocation, resources))
+        return partial(prepared, in_place=True) if in_place else prepared
 
     def execute(
         self,

@@ -8,13 +8,12 @@ may differ between ranks where values are joined; a type gives them with a `?`.
 """
 
 from abc import ABC
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from xdsl.dialects.builtin import I64, IntegerAttr
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
-    Operand,
     VarConstraint,
     irdl_op_definition,
     operand_def,
@@ -67,12 +66,25 @@ class BroadcastOp(CollectiveOp):
 class AxisOp(CollectiveOp, ABC):
     """Base of the ops that join values along an axis, or cut them."""
 
-    custom_directives = (Axis,)
+    input = operand_def()
+    axis = prop_def(IntegerAttr.constr(I64))
+    group = operand_def(GroupType())
+    result = result_def()
 
-    if TYPE_CHECKING:
-        input: Operand
-        axis: IntegerAttr
-        result: OpResult
+    custom_directives = (Axis,)
+    assembly_format = (
+        "$input `along` custom<Axis>($axis) `in` $group attr-dict `:` type($input) `->` "
+        "type($result)"
+    )
+
+    def __init__(
+        self, input: SSAValue | Operation, axis: int, group: SSAValue | Operation, result: Attribute
+    ):
+        super().__init__(
+            operands=[input, group],
+            properties={"axis": rank_attribute(axis)},
+            result_types=[result],
+        )
 
     @property
     def whole(self) -> Attribute:
@@ -106,28 +118,11 @@ class AllGatherOp(AxisOp):
 
     name = "dist.all_gather"
 
-    input = operand_def()
-    axis = prop_def(IntegerAttr.constr(I64))
-    group = operand_def(GroupType())
-    result = result_def()
-
-    assembly_format = (
-        "$input `along` custom<Axis>($axis) `in` $group attr-dict `:` type($input) `->` "
-        "type($result)"
-    )
-
-    def __init__(
-        self, input: SSAValue | Operation, axis: int, group: SSAValue | Operation, result: Attribute
-    ):
-        super().__init__(
-            operands=[input, group],
-            properties={"axis": rank_attribute(axis)},
-            result_types=[result],
-        )
-
 
 class RootedAxisOp(AxisOp, ABC):
     """Base of the ops in which one rank holds the whole."""
+
+    root = prop_def(IntegerAttr.constr(I64))
 
     def __init__(
         self,
@@ -137,11 +132,8 @@ class RootedAxisOp(AxisOp, ABC):
         group: SSAValue | Operation,
         result: Attribute,
     ):
-        super().__init__(
-            operands=[input, group],
-            properties={"root": rank_attribute(root), "axis": rank_attribute(axis)},
-            result_types=[result],
-        )
+        super().__init__(input, axis, group, result)
+        self.root = rank_attribute(root)
 
 
 @irdl_op_definition
@@ -152,12 +144,6 @@ class GatherOp(RootedAxisOp):
     """
 
     name = "dist.gather"
-
-    input = operand_def()
-    root = prop_def(IntegerAttr.constr(I64))
-    axis = prop_def(IntegerAttr.constr(I64))
-    group = operand_def(GroupType())
-    result = result_def()
 
     assembly_format = (
         "$input `to` $root `along` custom<Axis>($axis) `in` $group attr-dict `:` type($input) "
@@ -176,12 +162,6 @@ class ScatterOp(RootedAxisOp):
     """
 
     name = "dist.scatter"
-
-    input = operand_def()
-    root = prop_def(IntegerAttr.constr(I64))
-    axis = prop_def(IntegerAttr.constr(I64))
-    group = operand_def(GroupType())
-    result = result_def()
 
     assembly_format = (
         "$input `from` $root `along` custom<Axis>($axis) `in` $group attr-dict `:` type($input) "
@@ -204,25 +184,6 @@ class AllToAllOp(AxisOp):
     """
 
     name = "dist.all_to_all"
-
-    input = operand_def()
-    axis = prop_def(IntegerAttr.constr(I64))
-    group = operand_def(GroupType())
-    result = result_def()
-
-    assembly_format = (
-        "$input `along` custom<Axis>($axis) `in` $group attr-dict `:` type($input) `->` "
-        "type($result)"
-    )
-
-    def __init__(
-        self, input: SSAValue | Operation, axis: int, group: SSAValue | Operation, result: Attribute
-    ):
-        super().__init__(
-            operands=[input, group],
-            properties={"axis": rank_attribute(axis)},
-            result_types=[result],
-        )
 
     def verify_shares(self, axis: int) -> None:
         expect_same_but_axis(self.input, self.result, axis)

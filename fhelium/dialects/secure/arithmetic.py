@@ -119,17 +119,15 @@ class UnaryOp(SecureOp, ABC):
 
     T: ClassVar = VarConstraint("T", base(TensorType))
 
+    input = operand_def(T)
+    result = result_def(T)
+
 
 @irdl_op_definition
 class NegateOp(UnaryOp):
     """Negate a secret tensor."""
 
     name = "secure.negate"
-
-    T: ClassVar = VarConstraint("T", base(TensorType))
-
-    input = operand_def(T)
-    result = result_def(T)
 
     traits = traits_def(Pure())
     assembly_format = "$input attr-dict `:` type($result)"
@@ -147,11 +145,7 @@ class RotateOp(UnaryOp):
 
     name = "secure.rotate"
 
-    T: ClassVar = VarConstraint("T", base(TensorType))
-
-    input = operand_def(T)
     step = prop_def(IntegerAttr.constr(I64))
-    result = result_def(T)
 
     traits = traits_def(Pure())
     assembly_format = "$input `by` $step attr-dict `:` type($result)"
@@ -200,15 +194,11 @@ class PolynomialOp(UnaryOp):
 
     name = "secure.polynomial"
 
-    T: ClassVar = VarConstraint("T", base(TensorType))
-
-    input = operand_def(T)
     coefficients = prop_def(DenseArrayBase.constr(f64))
     basis = prop_def(BasisAttr)
     domain = opt_prop_def(DenseArrayBase.constr(f64))
     function = opt_prop_def(StringAttr)
     error = opt_prop_def(FloatAttr.constr(f64))
-    result = result_def(T)
 
     traits = traits_def(Pure())
     assembly_format = (

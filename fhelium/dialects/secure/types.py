@@ -2,6 +2,7 @@
 
 from abc import ABC
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, Float64Type, IntAttr, NoneAttr
 from xdsl.dialects.builtin import TensorType as PublicTensorType
@@ -51,10 +52,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
     @property
     def size(self) -> int:
         """The number of elements."""
-        size = 1
-        for each in self.shape:
-            size *= each
-        return size
+        return prod(self.shape)
 
     @property
     def layout(self) -> LayoutAttribute | None:

@@ -186,6 +186,13 @@ class KernelBuilder:
         kind = VectorType(a.type.element_type, [len(lanes)])
         return self._add(llvm.ShuffleVectorOp(a, b, mask, kind))
 
+    def exchange(self, a: SSAValue, b: SSAValue, bit: int) -> tuple[SSAValue, SSAValue]:
+        """Exchange the lanes of a whose number has a bit set with those of b without it."""
+        width, mask = self.width, 1 << bit
+        first = [i if not i & mask else width + (i ^ mask) for i in range(width)]
+        second = [i | mask if not i & mask else width + i for i in range(width)]
+        return self.shuffle(a, b, first), self.shuffle(a, b, second)
+
     def lanes(self, values: Sequence[int]) -> SSAValue:
         """Return a vector of one integer constant a lane."""
         attribute = DenseIntOrFPElementsAttr.from_list(self.integers, list(values))

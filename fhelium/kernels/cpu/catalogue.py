@@ -7,8 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fhelium.kernels.cpu import elementwise, key_switching, reduction
 from fhelium.kernels.cpu.conversion import build_mod_up
+from fhelium.kernels.cpu.digits import build_overflow, build_split
 from fhelium.kernels.cpu.fft import build_embedding
-from fhelium.kernels.cpu.fused import build_fused
+from fhelium.kernels.cpu.fused import build_fused, build_multiply, build_square
 from fhelium.kernels.cpu.gather import build_gather
 from fhelium.kernels.cpu.mixed_radix import build_centred_values
 from fhelium.kernels.cpu.products import build_weighted_sum
@@ -23,15 +24,15 @@ BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
     "negate": elementwise.build_negate,
     "add_constant": elementwise.build_add_constant,
     "scale": elementwise.build_scale,
-    "multiply": elementwise.build_multiply,
-    "square": elementwise.build_square,
+    "multiply": build_multiply,
+    "square": build_square,
     "weighted_sum": build_weighted_sum,
     "mod_up": build_mod_up,
     "mod_down": elementwise.build_mod_down,
     "gather": build_gather,
     "fused": build_fused,
-    "split": key_switching.build_split,
-    "overflow": key_switching.build_overflow,
+    "split": build_split,
+    "overflow": build_overflow,
     "key_switch": key_switching.build_key_switch,
     "divide": key_switching.build_divide,
     "multiply_add": elementwise.build_multiply_add,

@@ -22,11 +22,13 @@ from math import prod
 
 import torch
 
+from fhelium.kernels.automorphism import evaluation_permutation
 from fhelium.kernels.cpu import tables
 from fhelium.kernels.cpu.buffers import POOL
 from fhelium.kernels.cpu.catalogue import KernelSpec
+from fhelium.kernels.cpu.digits import padded
 from fhelium.kernels.cpu.host import Host
-from fhelium.kernels.cpu.key_switching import GATHER_ALL, GATHER_TERM, NO_GATHER, padded
+from fhelium.kernels.cpu.key_switching import GATHER_ALL, GATHER_TERM, NO_GATHER
 from fhelium.kernels.cpu.launch import Entries, Rows, launch
 from fhelium.kernels.cpu.loader import CompiledKernel, compiled
 from fhelium.kernels.cpu.products import CHUNK_VECTORS
@@ -236,7 +238,7 @@ class KeySwitch:
         fits = in_place and x.is_contiguous()
         result = x if fits else self._result(batch)
         entries = Entries.of(x, batch)
-        permutation = tables.permutation(self.ring, element)
+        permutation = evaluation_permutation(self.ring, element, tables.CPU)
         gather = self._split.kernel("gather")
         moved = (0, 1) if fits else (1,)
         copies = POOL.empty(count, len(moved), limbs, degree)
@@ -260,7 +262,7 @@ class KeySwitch:
         batch = self._batch(x, 2)
         results = [self._result(batch) for _ in elements]
         rotations = [
-            (key, tables.permutation(self.ring, element))
+            (key, evaluation_permutation(self.ring, element, tables.CPU))
             for key, element in zip(keys, elements, strict=True)
         ]
         entries = Entries.of(x, batch)

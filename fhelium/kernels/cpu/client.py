@@ -19,7 +19,7 @@ from fhelium.kernels.cpu.catalogue import KernelSpec
 from fhelium.kernels.cpu.fft import vector_width
 from fhelium.kernels.cpu.fft_tables import embedding_tables
 from fhelium.kernels.cpu.host import Host, host
-from fhelium.kernels.cpu.launch import Rows, launch
+from fhelium.kernels.cpu.launch import Rows, launch, launch_planes
 from fhelium.kernels.cpu.loader import compiled
 from fhelium.kernels.cpu.reduction import DIGIT_BITS, INTEGER_BITS, WORD_BITS
 from fhelium.kernels.cpu.sampling import GROUP
@@ -111,7 +111,7 @@ def multiply_add(
         ring.check(limbs, operand, name)
     shape = torch.broadcast_shapes(x.shape, y.shape, z.shape)
     result = torch.empty(shape, dtype=torch.int64) if out is None else out
-    _planes("multiply_add", (), tables.moduli(ring, limbs), [x, y, z], result)
+    launch_planes(_host(), "multiply_add", tables.moduli(ring, limbs), [x, y, z], result)
     return result
 
 
@@ -138,7 +138,7 @@ def reduce_words(primes: Sequence[int], words: Words) -> None:
         sampling.reduce_words(primes, words)
         return
     residues = torch.from_numpy(words.view(np.int64))
-    _planes("from_words", (), _word_table(tuple(primes)), [residues], residues)
+    launch_planes(_host(), "from_words", _word_table(tuple(primes)), [residues], residues)
 
 
 @lru_cache(maxsize=16)
@@ -160,23 +160,5 @@ def _for_each_limb(
     """Run a kernel that makes `[..., limbs, N]` of words `[..., N]`."""
     shape = (*words.shape[:-1], len(limbs), words.shape[-1])
     result = torch.empty(shape, dtype=torch.int64)
-    _planes(name, sizes, table, [words.unsqueeze(-2)], result)
+    launch_planes(_host(), name, table, [words.unsqueeze(-2)], result, sizes)
     return result
-
-
-def _planes(
-    name: str, sizes: tuple[int, ...], table: Tensor, inputs: Sequence[Tensor], result: Tensor
-) -> None:
-    """Run a kernel of `build_planes` on inputs that broadcast to the result, `[..., limbs, N]`."""
-    if not result.numel():
-        return
-    machine = _host()
-    kernel = compiled(KernelSpec(name, sizes, min(machine.width, result.shape[-1])), machine)
-    operands = [Rows.of(x.expand(result.shape)) for x in inputs]
-    target = Rows.of(result)
-    words = [result.shape[-1], table.data_ptr(), target.polynomials]
-    for operand in (*operands, target):
-        words += operand.words
-    launch(kernel, target.polynomials * result.shape[-2], words, result.numel())
-    if target.tensor is not result:
-        result.copy_(target.tensor)

@@ -6,6 +6,7 @@ each word 8 (sources + targets) bytes are moved, and sources (targets + 1) produ
 more than a few sources the products bound it.
 """
 
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from xdsl.dialects.builtin import ModuleOp, f64
@@ -63,19 +64,26 @@ def build_mod_up(sources: int, width: int) -> ModuleOp:
             with b.loop(0, targets) as target_limbs:
                 row = b.at(target_table, b.multiply(target_limbs.index, row_words))
                 t = Modulus.load(b, row, 0)
-                total = _overflow(b, t, negative, b.load_splat(row, 2, f64), sources)
-                for i, part in enumerate(parts):
-                    factor = b.load_splat(row, TARGET_WORDS + i, f64)
-                    total = t.accumulate(total, t.multiply(part, factor))
+                product, *cofactors = (b.load_splat(row, 2 + i, f64) for i in range(1 + sources))
+                total = converted(t, parts, negative, product, cofactors)
                 place = b.load(offsets, target_limbs.index, none.type)
                 b.store(t.canonical(total), b.at(target, place), words.index)
     return b.finish()
 
 
-def _overflow(
-    b: KernelBuilder, t: Modulus, negative: SSAValue, product: SSAValue, sources: int
+def converted(
+    t: Modulus,
+    y: Iterable[Residue],
+    negative_v: SSAValue,
+    product: SSAValue,
+    cofactors: Sequence[SSAValue],
 ) -> Residue:
-    """Return -v D modulo t."""
+    """Return the sum of y_i (D/d_i) minus v D modulo t, given D and the D/d_i modulo t."""
+    sources = len(cofactors)
     if sources <= FEW:
-        return Residue(b.fmul(negative, product), Fraction(sources))
-    return t.multiply(Residue(negative, Fraction(sources, 1 << 50)), product)
+        total = Residue(t.builder.fmul(negative_v, product), Fraction(sources))
+    else:
+        total = t.multiply(Residue(negative_v, Fraction(sources, 1 << 50)), product)
+    for part, cofactor in zip(y, cofactors, strict=True):
+        total = t.accumulate(total, t.multiply(part, cofactor))
+    return total

@@ -2,9 +2,7 @@
 
 Sums and differences stay in 64-bit integers; products are those of `residues`. Bytes moved, for
 each word of the result: negate, scale and add_constant 16; add, subtract and mod_down 24;
-multiply_add 32; multiply 8 (a + b + a + b - 1) / (a + b - 1) for a and b components, and square
-8 (3 a - 1) / (2 a - 1), as every input is read once. All of them are bound by memory as soon as a
-polynomial leaves the caches.
+multiply_add 32. All of them are bound by memory as soon as a polynomial leaves the caches.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, f64
 from xdsl.ir import SSAValue
 
 from fhelium.kernels.cpu.builder import KernelBuilder
-from fhelium.kernels.cpu.residues import Modulus, Residue, load_residue, to_doubles, to_integers
+from fhelium.kernels.cpu.residues import Modulus, Residue, to_doubles, to_integers
 
 ROWS_WORDS = 3
 """Arguments of an operand: its address, and the words between its polynomials and its limbs."""
@@ -144,56 +142,3 @@ def build_multiply_add(width: int) -> ModuleOp:
         return m.canonical(m.add(x, m.multiply(y, z.value)))
 
     return build_planes("multiply_add", 3, 0, body, width)
-
-
-def build_multiply(first: int, second: int, width: int) -> ModuleOp:
-    """Return x y of polynomials in s with `first` and `second` components, all in one pass."""
-    return _build_product("multiply", first, second, width)
-
-
-def build_square(components: int, width: int) -> ModuleOp:
-    """Return x x, with each cross term once."""
-    return _build_product("square", components, None, width)
-
-
-def _build_product(name: str, first: int, second: int | None, width: int) -> ModuleOp:
-    """Return a product of polynomials in s; of x with itself without `second`.
-
-    Arguments: 0 N, 1 the table of q and 1/q, 2 the size of the batch, then for each input and for
-    the result `ROWS_WORDS` and the words between components. Item i of the work is entry i modulo
-    the batch of limb i / batch. A product is below 7/8 q, so sums of up to 8 stay exact.
-    """
-    b = KernelBuilder(name, width)
-    degree, table, count = b.integer_argument(0), b.pointer_argument(1), b.integer_argument(2)
-    operands = [first, *([] if second is None else [second])]
-    results = first + (first if second is None else second) - 1
-    with b.loop(b.begin, b.end) as work:
-        limb, entry = split_item(b, work.index, count)
-        m = Modulus.load(b, table, b.multiply(limb, 2))
-        pointers: list[list[SSAValue]] = []
-        for i, components in enumerate([*operands, results]):
-            word = 3 + (ROWS_WORDS + 1) * i
-            start = operand_pointer(b, word, entry, limb)
-            step = b.integer_argument(word + ROWS_WORDS)
-            pointers.append([b.at(start, b.multiply(step, c)) for c in range(components)])
-        with b.loop(0, degree, width) as words:
-            x = [load_residue(b, pointer, words.index) for pointer in pointers[0]]
-            y = (
-                x
-                if second is None
-                else [load_residue(b, pointer, words.index) for pointer in pointers[1]]
-            )
-            for k, pointer in enumerate(pointers[-1]):
-                pairs = [(i, k - i) for i in range(len(x)) if 0 <= k - i < len(y)]
-                terms: list[Residue] = []
-                for i, j in pairs:
-                    if second is not None or i == j:
-                        terms.append(m.multiply(x[i], y[j].value))
-                    elif i < j:
-                        term = m.multiply(x[i], y[j].value)
-                        terms.append(m.add(term, term))
-                total = terms[0]
-                for term in terms[1:]:
-                    total = m.accumulate(total, term)
-                b.store(m.canonical(total), pointer, words.index)
-    return b.finish()

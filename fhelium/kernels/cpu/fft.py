@@ -209,15 +209,11 @@ def _multiply_conjugate(b: KernelBuilder, x: Complex, factor: Complex) -> Comple
 
 def _transposed(b: KernelBuilder, vectors: Iterable[SSAValue]) -> list[SSAValue]:
     """Return the vectors whose lane i is a lane of vector i: one bit of the numbers at a time."""
-    rows, width = list(vectors), b.width
-    bit = 1
-    while bit < width:
-        first = [i if not i & bit else width + (i ^ bit) for i in range(width)]
-        second = [i | bit if not i & bit else width + i for i in range(width)]
-        for low in (r for r in range(width) if not r & bit):
-            pair = rows[low], rows[low | bit]
-            rows[low], rows[low | bit] = b.shuffle(*pair, first), b.shuffle(*pair, second)
-        bit *= 2
+    rows = list(vectors)
+    for bit in range(b.width.bit_length() - 1):
+        for low in (r for r in range(b.width) if not r >> bit & 1):
+            high = low | 1 << bit
+            rows[low], rows[high] = b.exchange(rows[low], rows[high], bit)
     return rows
 
 

@@ -2,7 +2,8 @@
 
 What lies between stays in registers, as residues that are reduced only where their bound, which
 `residues` tracks while the kernel is written, leaves no room. For words of n components of inputs
-and m of results a kernel moves 8 (n + m) bytes, however many ops it does.
+and m of results a kernel moves 8 (n + m) bytes, however many ops it does. Products of ciphertexts
+are such a chain of one step.
 
 A kernel is described by numbers alone, so that its description can be a name in the cache, and
 nothing that a program says reaches the code.
@@ -137,15 +138,29 @@ class Recipe:
 
 
 def build_fused(*words: int) -> ModuleOp:
-    """Return the kernel of a recipe, given by its words and then the vector width.
+    """Return the kernel of a recipe, given by its words and then the vector width."""
+    *numbers, width = words
+    return build_recipe("fused", Recipe.of_words(numbers), width)
+
+
+def build_multiply(first: int, second: int, width: int) -> ModuleOp:
+    """Return x y of polynomials in s with `first` and `second` components."""
+    return build_recipe("multiply", Recipe((first, second), ((Code.MULTIPLY, 0, 1),), (2,)), width)
+
+
+def build_square(components: int, width: int) -> ModuleOp:
+    """Return x x, with each cross term once."""
+    return build_recipe("square", Recipe((components,), ((Code.SQUARE, 0, 0),), (1,)), width)
+
+
+def build_recipe(name: str, recipe: Recipe, width: int) -> ModuleOp:
+    """Return the kernel of a recipe.
 
     Arguments: 0 N, 1 the table of q, 1/q and the constants of each limb, 2 the size of the batch,
     then `OPERAND_WORDS` for each input and each result, then the permutations (int64). Item i of
     the work is entry i modulo the batch of limb i / batch.
     """
-    *numbers, width = words
-    recipe = Recipe.of_words(numbers)
-    b = KernelBuilder("fused", width)
+    b = KernelBuilder(name, width)
     degree, table, count = b.integer_argument(0), b.pointer_argument(1), b.integer_argument(2)
     counts = [*recipe.components, *(recipe.value_components[value] for value in recipe.results)]
     behind = 3 + OPERAND_WORDS * len(counts)

@@ -8,7 +8,9 @@ from math import prod
 import torch
 
 from fhelium.kernels.cpu.builder import SHARE_WORDS
-from fhelium.kernels.cpu.loader import CompiledKernel
+from fhelium.kernels.cpu.catalogue import KernelSpec
+from fhelium.kernels.cpu.host import Host
+from fhelium.kernels.cpu.loader import CompiledKernel, compiled
 from fhelium.kernels.cpu.threads import run_shared, thread_count
 
 Tensor = torch.Tensor
@@ -72,6 +74,29 @@ class Rows:
     def words(self) -> tuple[int, int, int]:
         """The argument words of an operand: address, polynomial stride, limb stride."""
         return self.address, self.polynomial_stride, self.limb_stride
+
+
+def launch_planes(
+    machine: Host,
+    name: str,
+    table: Tensor,
+    inputs: Sequence[Tensor],
+    result: Tensor,
+    sizes: tuple[int, ...] = (),
+) -> None:
+    """Run a kernel of `build_planes` on inputs that broadcast to the result, `[..., limbs, N]`."""
+    if not result.numel():
+        return
+    kernel = compiled(KernelSpec(name, sizes, min(machine.width, result.shape[-1])), machine)
+    operands = [Rows.of(x if x.shape == result.shape else x.expand(result.shape)) for x in inputs]
+    target = Rows.of(result)
+    words = [result.shape[-1], table.data_ptr(), target.polynomials]
+    for operand in (*operands, target):
+        words += operand.words
+    launch(kernel, target.polynomials * result.shape[-2], words, result.numel())
+    if target.tensor is not result:
+        # Some components of a batch with several dimensions: computed apart.
+        result.copy_(target.tensor)
 
 
 @dataclass(frozen=True)

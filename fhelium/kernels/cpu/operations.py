@@ -18,7 +18,7 @@ from fhelium.kernels.cpu import tables
 from fhelium.kernels.cpu.buffers import POOL
 from fhelium.kernels.cpu.catalogue import KernelSpec
 from fhelium.kernels.cpu.host import Host, host
-from fhelium.kernels.cpu.launch import Entries, Rows, launch
+from fhelium.kernels.cpu.launch import Entries, Rows, launch, launch_planes
 from fhelium.kernels.cpu.loader import CompiledKernel, compiled
 from fhelium.kernels.cpu.products import CHUNK_VECTORS
 from fhelium.kernels.cpu.schedule import Schedule
@@ -70,7 +70,7 @@ def negate(ring: Ring, limbs: Limbs, x: Tensor, *, in_place: bool = False) -> Te
         return pointwise.negate(ring, limbs, x)
     ring.check(limbs, x)
     result = _result(x, x.shape, in_place=in_place)
-    _planes(machine, "negate", tables.moduli(ring, limbs), [x], result)
+    launch_planes(machine, "negate", tables.moduli(ring, limbs), [x], result)
     return result
 
 
@@ -103,7 +103,7 @@ def add_constant(
     ring.check(limbs, x)
     result = _result(x, x.shape, in_place=in_place)
     table = tables.with_constants(ring, limbs, ring.residues(limbs, constant, x.device))
-    _planes(machine, "add_constant", table, [x[..., :1, :, :]], result[..., :1, :, :])
+    launch_planes(machine, "add_constant", table, [x[..., :1, :, :]], result[..., :1, :, :])
     if result is not x:
         result[..., 1:, :, :] = x[..., 1:, :, :]
     return result
@@ -119,7 +119,7 @@ def multiply_constant(
     ring.check(limbs, x)
     result = _result(x, x.shape, in_place=in_place)
     table = tables.with_constants(ring, limbs, ring.residues(limbs, constant, x.device))
-    _planes(machine, "scale", table, [x], result)
+    launch_planes(machine, "scale", table, [x], result)
     return result
 
 
@@ -194,7 +194,7 @@ def mod_down(ring: Ring, limbs: Limbs, target_limbs: Limbs, x: Tensor, remainder
     kept = basis.project(x, limbs, target_limbs)
     result = POOL.empty(*torch.broadcast_shapes(kept.shape, remainder.shape))
     table = tables.mod_down(ring, limbs, target_limbs)
-    _planes(machine, "mod_down", table, [kept, remainder], result)
+    launch_planes(machine, "mod_down", table, [kept, remainder], result)
     return result
 
 
@@ -207,7 +207,7 @@ def scale_up(ring: Ring, source_limbs: Limbs, target_limbs: Limbs, x: Tensor) ->
     count = len(source_limbs)
     result = POOL.empty(*x.shape[:-2], len(target_limbs), x.shape[-1])
     table = tables.scale_up(ring, source_limbs, target_limbs)
-    _planes(machine, "scale", table, [x], result[..., :count, :])
+    launch_planes(machine, "scale", table, [x], result[..., :count, :])
     result[..., count:, :] = 0
     return result
 
@@ -218,7 +218,7 @@ def automorphism(ring: Ring, limbs: Limbs, x: Tensor, galois_element: int, form:
     if machine is None or form != "evaluation" or galois_element % 2 == 0:
         return reference_automorphism.automorphism(ring, limbs, x, galois_element, form)
     ring.check(limbs, x)
-    permutation = tables.permutation(ring, galois_element)
+    permutation = reference_automorphism.evaluation_permutation(ring, galois_element, tables.CPU)
     result = POOL.empty(*x.shape)
     width = min(machine.width, ring.ring_degree)
     kernel = compiled(KernelSpec("gather", (), width), machine)
@@ -271,25 +271,6 @@ def _transform_plan(
     return compiled(spec, machine), table, tables.rows(ring, limbs)
 
 
-def _planes(
-    machine: Host, name: str, table: Tensor, inputs: Sequence[Tensor], result: Tensor
-) -> None:
-    """Run a kernel of `build_planes` on inputs that broadcast to the result."""
-    if not result.numel():
-        return
-    width = min(machine.width, result.shape[-1])
-    kernel = compiled(KernelSpec(name, (), width), machine)
-    operands = [Rows.of(x if x.shape == result.shape else x.expand(result.shape)) for x in inputs]
-    target = Rows.of(result)
-    words = [result.shape[-1], table.data_ptr(), target.polynomials]
-    for operand in (*operands, target):
-        words += operand.words
-    launch(kernel, target.polynomials * result.shape[-2], words, result.numel())
-    if target.tensor is not result:
-        # Some components of a batch with several dimensions: computed apart.
-        result.copy_(target.tensor)
-
-
 def _sum(
     machine: Host, name: str, ring: Ring, limbs: Limbs, x: Tensor, y: Tensor, *, in_place: bool
 ) -> Tensor:
@@ -299,17 +280,17 @@ def _sum(
     table = tables.moduli(ring, limbs)
     if x.shape == y.shape:
         result = _result(x, x.shape, in_place=in_place)
-        _planes(machine, name, table, [x, y], result)
+        launch_planes(machine, name, table, [x, y], result)
         return result
     batch = torch.broadcast_shapes(x.shape[:-3], y.shape[:-3])
     common, most = sorted((x.shape[-3], y.shape[-3]))
     result = _result(x, (*batch, most, *x.shape[-2:]), in_place=in_place)
     shared = [side[..., :common, :, :] for side in (x, y)]
-    _planes(machine, name, table, shared, result[..., :common, :, :])
+    launch_planes(machine, name, table, shared, result[..., :common, :, :])
     if most > common and not (result is x and x.shape[-3] > common):
         rest = (x if x.shape[-3] > common else y)[..., common:, :, :]
         if name == "subtract" and y.shape[-3] > common:
-            _planes(machine, "negate", table, [rest], result[..., common:, :, :])
+            launch_planes(machine, "negate", table, [rest], result[..., common:, :, :])
         else:
             result[..., common:, :, :] = rest
     return result

@@ -66,11 +66,12 @@ def conversion(
     """
 
     def build() -> tuple[Tensor, Tensor, Tensor]:
-        source = [ring.primes[limb] for limb in source_limbs]
-        product = prod(source)
-        inverses = [pow(product // d, -1, d) for d in source]
+        values = _cofactors(ring, source_limbs)
+        inverses = [
+            pow(value, -1, ring.primes[limb])
+            for value, limb in zip(values[1:], source_limbs, strict=True)
+        ]
         new = tuple(limb for limb in target_limbs if limb not in source_limbs)
-        values = [product, *(product // d for d in source)]
         constants = [ring.residues(new, value, CPU) for value in values]
         offsets = [target_limbs.index(limb) * ring.ring_degree for limb in new]
         return (
@@ -93,14 +94,10 @@ def split(ring: Ring, digits: Digits) -> tuple[Tensor, Tensor]:
     def build() -> tuple[Tensor, Tensor]:
         degree, rows = ring.ring_degree, list[list[float]]()
         for digit in digits:
-            product = prod(ring.primes[limb] for limb in digit)
-            for limb in digit:
+            for limb, cofactor in zip(digit, _cofactors(ring, digit)[1:], strict=True):
                 d = ring.primes[limb]
-                scale = pow(product // d * degree, -1, d)
-                # The last level of the inverse has one block, whose factor is psi^(-N/2).
-                root = pow(primitive_root(d, degree), -(degree // 2), d)
-                twisted = scale * root % d
-                rows.append([scale, scale / d, twisted, twisted / d])
+                root = primitive_root(d, degree)
+                rows.append(_last_level(d, root, degree, pow(cofactor, -1, d)))
         inverses = torch.zeros(len(digits), max(map(len, digits)), dtype=torch.float64)
         for row, digit in zip(inverses, digits, strict=True):
             row[: len(digit)] = moduli(ring, digit)[:, 1]
@@ -155,19 +152,6 @@ def _cofactors(ring: Ring, limbs: tuple[int, ...]) -> list[int]:
     return [product, *(product // ring.primes[limb] for limb in limbs)]
 
 
-def permutation(ring: Ring, galois_element: int) -> Tensor:
-    """Return where each word of the evaluation form of x(X^g) comes from, int64 `[N]`."""
-
-    def build() -> Tensor:
-        reversal = bit_reversal(ring.ring_degree, CPU)
-        exponent = (2 * reversal + 1) * g % (2 * ring.ring_degree)
-        return reversal[(exponent - 1) // 2]
-
-    g = galois_element % (2 * ring.ring_degree)
-    # The key of the reference, which has the same table.
-    return ring.cached(("automorphism", "evaluation", g, CPU), build)
-
-
 def transform_table(ring: Ring, schedule: Schedule, inverse: bool) -> Tensor:
     """Return the table of a transform for all limbs of the ring, as `Transform` describes it."""
     return ring.cached(
@@ -178,26 +162,33 @@ def transform_table(ring: Ring, schedule: Schedule, inverse: bool) -> Tensor:
 def _transform_table(ring: Ring, schedule: Schedule, inverse: bool) -> Tensor:
     degree = ring.ring_degree
     roots = [primitive_root(prime, degree) for prime in ring.primes]
+    bases = roots
     if inverse:
-        roots = [pow(root, -1, prime) for root, prime in zip(roots, ring.primes, strict=True)]
-    factors = powers(ring, roots, CPU)[:, bit_reversal(degree, CPU)].double()
+        bases = [pow(root, -1, prime) for root, prime in zip(roots, ring.primes, strict=True)]
+    factors = powers(ring, bases, CPU)[:, bit_reversal(degree, CPU)].double()
     q = ring.moduli(tuple(range(len(ring.primes))), CPU).double()
     index, is_ratio = _table_order(schedule)
     table = factors[:, torch.from_numpy(index)]
     body = torch.where(torch.from_numpy(is_ratio), table / q, table)
     head = [q, q.reciprocal()]
     if inverse:
-        scales = [pow(degree, -1, prime) for prime in ring.primes]
-        # The last level of the inverse has one block, whose factor is number 1.
         last = [
-            scale * pow(root, degree // 2, prime) % prime
-            for scale, root, prime in zip(scales, roots, ring.primes, strict=True)
+            _last_level(prime, root, degree) for prime, root in zip(ring.primes, roots, strict=True)
         ]
-        for values in (scales, last):
-            column = ring.constants(values, CPU).double()
-            head += [column, column / q]
-    assert len(head) == head_words(inverse)
-    return torch.cat([*head, body], dim=1).contiguous()
+        head.append(torch.tensor(last, dtype=torch.float64))
+    table = torch.cat([*head, body], dim=1).contiguous()
+    assert table.shape[1] == head_words(inverse) + schedule.table_words
+    return table
+
+
+def _last_level(prime: int, root: int, degree: int, factor: int = 1) -> list[float]:
+    """Return c N^-1 and c w N^-1 modulo q, each followed by its quotient by q; c is `factor`.
+
+    The last level of the inverse has one block, whose factor w is psi^(-N/2).
+    """
+    scale = factor * pow(degree, -1, prime) % prime
+    twisted = scale * pow(root, -(degree // 2), prime) % prime
+    return [scale, scale / prime, twisted, twisted / prime]
 
 
 def _table_order(schedule: Schedule) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

@@ -239,14 +239,8 @@ class Transform:
 
     def _swap(self, low: Residue, high: Residue, bit: int) -> Words:
         """Exchange the lanes of `low` whose number has `bit` set with those of `high` without."""
-        width, mask = self.b.width, 1 << bit
-        first = [i if not i & mask else width + (i ^ mask) for i in range(width)]
-        second = [i | mask if not i & mask else width + i for i in range(width)]
         bound = max(low.bound, high.bound)
-        return [
-            Residue(self.b.shuffle(low.value, high.value, first), bound),
-            Residue(self.b.shuffle(low.value, high.value, second), bound),
-        ]
+        return [Residue(value, bound) for value in self.b.exchange(low.value, high.value, bit)]
 
     def _butterfly(self, level: Level, words: Words, factors: Sequence[Pair]) -> Words:
         """Combine the words of blocks: a butterfly of one stage, or those of two."""

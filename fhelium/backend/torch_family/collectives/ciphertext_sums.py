@@ -71,7 +71,7 @@ class TorchCiphertextAddAllReduceImplementation(_OperandResourceImplementation):
         rank when the addition raises on one.
         """
         group = self._group(resources[:1], in_place)
-        value, moduli = _value_and_moduli(invocation, inputs, resources)
+        (value,), (moduli,) = _values_and_moduli(invocation, inputs, resources)
         return (
             gather_and_fold(self.name, value, group, lambda a, b: (self.combine(a, b, moduli),)),
         )
@@ -117,7 +117,7 @@ class TorchCiphertextSumAllReduceImplementation(_OperandResourceImplementation):
         ranks.
         """
         group = self._group(resources[:1], in_place)
-        value, moduli = _value_and_moduli(invocation, inputs, resources)
+        (value,), (moduli,) = _values_and_moduli(invocation, inputs, resources)
         _check_bound(self.name, moduli, group)
         require_equal_layouts(self.name, value, group)
         return (_reduced(all_reduce_sum(value, group), moduli),)
@@ -138,9 +138,7 @@ class TorchCiphertextSumsAllReduceImplementation(_OperandResourceImplementation)
         self, invocation: OperationInvocation
     ) -> tuple[ResourceRequirement, ...]:
         """Ciphertexts that are not lowered come without moduli: those of the program are used."""
-        if invocation.operand_count > invocation.result_count:
-            return ()
-        return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
+        return _requirements(invocation)
 
     def execute(
         self,
@@ -155,13 +153,8 @@ class TorchCiphertextSumsAllReduceImplementation(_OperandResourceImplementation)
         Raises `ValueError` when a sum could overflow, or when dtype or shape of a payload differs
         between ranks.
         """
-        group, count = self._group(resources[:1], in_place), invocation.result_count
-        values, moduli = inputs[:count], inputs[count:]
-        if not moduli:
-            moduli = tuple(
-                _program_moduli(resources[-1].value, limbs)
-                for limbs in invocation.operand_prime_ids
-            )
+        group = self._group(resources[:1], in_place)
+        values, moduli = _values_and_moduli(invocation, inputs, resources)
         for each in moduli:
             _check_bound(self.name, each, group)
         # Payloads of other sizes may well have the same number of residues in all.
@@ -191,22 +184,23 @@ def _reduced(total: Tensor, moduli: Tensor) -> Tensor:
 
 
 def _requirements(invocation: OperationInvocation) -> tuple[ResourceRequirement, ...]:
-    if invocation.operand_count == 2:
+    if invocation.operand_count > invocation.result_count:
         return ()
     return (ResourceRequirement(PARAMETERS, PARAMETERS_RESOURCE_KIND),)
 
 
-def _value_and_moduli(
+def _values_and_moduli(
     invocation: OperationInvocation,
     inputs: tuple[Tensor, ...],
     resources: tuple[BoundResource, ...],
-) -> tuple[Tensor, Tensor]:
-    """Return the payload, and the primes of its level: given, or those of the parameters."""
-    if len(inputs) == 2:
-        value, moduli = inputs
-        return value, moduli
-    (value,) = inputs
-    return value, _program_moduli(resources[-1].value, invocation.operand_prime_ids[0])
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the payloads, and the primes of the level of each: given, or of the parameters."""
+    count = invocation.result_count
+    values, moduli = inputs[:count], inputs[count:]
+    if not moduli:
+        limbs = invocation.operand_prime_ids
+        moduli = tuple(_program_moduli(resources[-1].value, each) for each in limbs)
+    return values, moduli
 
 
 def _program_moduli(parameters: object, limbs: tuple[int, ...] | None) -> Tensor:

@@ -95,14 +95,10 @@ def gather(call: Call) -> tuple[Tensor]:
     value = with_batch(call.value, call.invocation, axis)
     detail = f" to rank {root} along {axis}"
     sizes = require_equal_layouts(call.name, value, group, detail, axis)
-    nothing = value.new_empty(resized(value, axis, 0))
+    shapes = [resized(value, axis, size) for size in sizes]
+    parts = transport.gather(value, root, shapes, group)
     is_root = group.rank == root
-    parts = transport.exchange(
-        [value if rank == root else nothing for rank in range(group.size)],
-        [resized(value, axis, size if is_root else 0) for size in sizes],
-        group,
-    )
-    return (_joined(call, parts, sizes, is_root),)
+    return (_joined(call, parts if is_root else [value], sizes, is_root),)
 
 
 def scatter(call: Call) -> tuple[Tensor]:

@@ -32,7 +32,7 @@ from fhelium.backend.torch_family.collectives.shares import (
     share_sizes,
     with_batch,
 )
-from fhelium.backend.torch_family.collectives.transport import all_gather, exchange
+from fhelium.backend.torch_family.collectives.transport import all_gather, exchange, gather
 from fhelium.dialects import distributed
 
 Tensor = torch.Tensor
@@ -86,13 +86,11 @@ def fold_by_pieces(call: Call, root: int | None = None) -> Tensor:
         largest[:, : shape[1]] = own
         every = all_gather(largest, group).unbind()
         return pieces.join([e[:, :size] for e, size in zip(every, pieces.sizes, strict=True)])
-    nothing = own[:, :0]
-    outgoing = [own if rank == root else nothing for rank in range(group.size)]
-    if group.rank != root:
-        exchange(outgoing, [nothing.shape] * group.size, group)
-        return value.clone(memory_format=torch.contiguous_format)
     shapes = [pieces.piece_shape(rank) for rank in range(group.size)]
-    return pieces.join(exchange(outgoing, shapes, group))
+    folded = gather(own, root, shapes, group)
+    if group.rank != root:
+        return value.clone(memory_format=torch.contiguous_format)
+    return pieces.join(folded)
 
 
 def all_reduce(call: Call) -> tuple[Tensor]:
@@ -112,10 +110,7 @@ def reduce(call: Call) -> tuple[Tensor]:
     require_equal_layouts(call.name, value, group, f" to rank {root}")
     if call.invocation.attributes.get("elementwise", False):
         return (fold_by_pieces(call, root),)
-    nothing = value.new_empty(0)
-    outgoing = [value if rank == root else nothing for rank in range(group.size)]
-    shape = value.shape if group.rank == root else nothing.shape
-    values = exchange(outgoing, [shape] * group.size, group)
+    values = gather(value, root, [value.shape] * group.size, group)
     is_root = group.rank == root
     total, failure = _attempt(call.name, values, combine) if is_root else (value, None)
     require_success(call.name, failure, value.device, group)

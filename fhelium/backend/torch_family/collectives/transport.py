@@ -63,6 +63,20 @@ def exchange(
     return [from_bytes(part, like, shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
+def gather(
+    value: Tensor,
+    root: int,
+    shapes: Sequence[Sequence[int]],
+    group: ProcessGroupExecutionResource,
+) -> list[Tensor]:
+    """Return the tensors of all ranks, of the shapes given, on the root; elsewhere, empty ones."""
+    nothing = value.new_empty(0)
+    outgoing = [value if rank == root else nothing for rank in range(group.size)]
+    if group.rank != root:
+        shapes = [nothing.shape] * group.size
+    return exchange(outgoing, shapes, group)
+
+
 def all_reduce_sum(value: Tensor, group: ProcessGroupExecutionResource) -> Tensor:
     """Return the sum of the int64 tensors of all ranks; the caller knows that it is no overflow."""
     total = value.to(group.carrier(value.device), copy=True, memory_format=torch.contiguous_format)

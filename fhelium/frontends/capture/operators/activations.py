@@ -11,11 +11,10 @@ from fhelium.frontends.capture.operators.rules import Rule
 
 def _approximation(call: Call, function: str) -> Approximation:
     """Return the caller's choice for this very module, or for all activations of its kind."""
-    chosen, path = call.builder.activations, call.path()
-    for name in (path, function, function.removesuffix("_tanh")):
-        if name and name in chosen:
-            return chosen[name]
-    name = function.removesuffix("_tanh")
+    chosen, path, name = call.builder.activations, call.path(), function.removesuffix("_tanh")
+    for known in (path, name):
+        if known in chosen:
+            return chosen[known]
     here = f", or for this one alone, {{{path!r}: ...}}" if path else ""
     raise RefusedError(
         f"found no polynomial for it, expected one: pass activations={{{name!r}: "

@@ -1,9 +1,6 @@
 """Rules for sums, products and powers."""
 
 from collections.abc import Mapping
-from typing import TypeVar
-
-from xdsl.ir import SSAValue
 
 from fhelium.dialects import secure
 from fhelium.dialects.secure.arithmetic import BinaryOp
@@ -17,15 +14,22 @@ from fhelium.frontends.capture.builder import (
 )
 from fhelium.frontends.capture.operators.rules import Rule
 
-_Op = TypeVar("_Op", bound=BinaryOp)
 
-
-def _binary(call: Call, op: type[BinaryOp], secret: Secret, other: Argument) -> SSAValue:
+def _binary(call: Call, op: type[BinaryOp], secret: Secret, other: Argument) -> Secret:
     """Emit an op on a secret of the result's shape and another operand, secret or public."""
     lhs = call.whole(secret)
     if isinstance(other, Secret):
-        return call.builder.emit(op(lhs, call.whole(other)))
-    return call.builder.emit(op(lhs, call.public_operand(other, "other", call.program_shape)))
+        rhs = call.whole(other)
+    else:
+        rhs = call.public_operand(other, "other", call.program_shape)
+    return call.result(call.builder.emit(op(lhs, rhs)))
+
+
+def _commutative(call: Call, op: type[BinaryOp], x: Argument, y: Argument) -> Secret:
+    """Emit an op on two operands of which at least one is secret, the secret one first."""
+    secret, other = (x, y) if isinstance(x, Secret) else (y, x)
+    assert isinstance(secret, Secret)
+    return _binary(call, op, secret, other)
 
 
 def _scaled(call: Call, value: Argument, factor: Argument) -> Argument:
@@ -48,11 +52,8 @@ def _scaled(call: Call, value: Argument, factor: Argument) -> Argument:
 
 def add(call: Call) -> Secret:
     """x + alpha y"""
-    x = call.arguments["self"]
     y = _scaled(call, call.arguments["other"], call.arguments.get("alpha", 1))
-    secret, other = (x, y) if isinstance(x, Secret) else (y, x)
-    assert isinstance(secret, Secret)
-    return call.result(_binary(call, secure.AddOp, secret, other))
+    return _commutative(call, secure.AddOp, call.arguments["self"], y)
 
 
 def subtract(call: Call) -> Secret:
@@ -69,18 +70,15 @@ def _difference(call: Call, x: Argument, y: Argument) -> Secret:
     """x - alpha y; a public x is added to the negative"""
     y = _scaled(call, y, call.arguments.get("alpha", 1))
     if isinstance(x, Secret):
-        return call.result(_binary(call, secure.SubOp, x, y))
+        return _binary(call, secure.SubOp, x, y)
     assert isinstance(y, Secret)
     negated = Secret(call.builder.emit(secure.NegateOp(y.value)), y.shape)
-    return call.result(_binary(call, secure.AddOp, negated, x))
+    return _binary(call, secure.AddOp, negated, x)
 
 
 def multiply(call: Call) -> Secret:
     """x y"""
-    x, y = call.arguments["self"], call.arguments["other"]
-    secret, other = (x, y) if isinstance(x, Secret) else (y, x)
-    assert isinstance(secret, Secret)
-    return call.result(_binary(call, secure.MulOp, secret, other))
+    return _commutative(call, secure.MulOp, call.arguments["self"], call.arguments["other"])
 
 
 def divide(call: Call) -> Secret:
@@ -99,7 +97,7 @@ def divide(call: Call) -> Secret:
         if y == 0:
             raise RefusedError("found a division by 0")
         y = 1.0 / y
-    return call.result(_binary(call, secure.MulOp, x, y))
+    return _binary(call, secure.MulOp, x, y)
 
 
 def negate(call: Call) -> Secret:
@@ -128,7 +126,7 @@ def power(call: Call) -> Secret:
     if exponent == 1:
         return x
     if exponent == 2:
-        return call.result(call.builder.emit(secure.MulOp(x.value, x.value)))
+        return square(call)
     monomial = [0.0] * int(exponent) + [1.0]
     return call.result(call.builder.emit(secure.PolynomialOp(x.value, monomial)))
 
