@@ -1,7 +1,8 @@
 """Estimates of `fhelium-annotate-cost` beside what is measured, on the examples.
 
-Each program is linked once and run several times, for each family of implementations, on this
-machine, which is calibrated first for the parameters of the program. The estimate is that of the
+Each program is linked once and run several times, for each family of implementations, and by the
+pipeline `cpu-default` with its whole ops and fused regions, on this machine, which is calibrated
+first for the parameters of the program. The estimate is that of the
 program as it was linked; the one before lowering, which knows nothing of what passes save, stands
 beside it. The time is that of the fastest run, as the samples of a calibration are.
 """
@@ -20,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fhelium.analyses.calibration import Calibration
-from fhelium.analyses.cost_model import CostModel, ProgramCosts
+from fhelium.analyses.cost_model import CostModel
+from fhelium.analyses.program_costs import ProgramCosts
 from fhelium.backend import (
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
@@ -36,6 +38,7 @@ from fhelium.backend import (
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.dialects.core import MaterialOp
+from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.encoding import encode
 from fhelium.scheme.encryption import encrypt
 from fhelium.scheme.keys import generate_secret_key
@@ -46,6 +49,12 @@ from fhelium.tools.calibrate import calibrate
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FEATURES = 30
 TOLERANCE = 0.25
+
+PIPELINES = {
+    family: f"{default_pipeline()},fhelium-assign-implementations{{target={family}}}"
+    for family in FAMILIES
+} | {"cpu-default": "cpu-default"}
+"""How programs are linked, by name."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ class Case:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Formatter)
-    parser.add_argument("--families", nargs="+", default=["torch", "cpu"], metavar="FAMILY")
+    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), choices=list(PIPELINES))
+    parser.add_argument("--calibration", metavar="FILE", help="use this one, and measure none")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--rounds", type=int, default=7, help="runs of each (default: 7)")
     args = parser.parse_args()
@@ -73,7 +83,15 @@ def main() -> None:
     )
     table = Table(title="estimated and measured milliseconds a run", box=SIMPLE)
     table.add_column("program")
-    for column in ("family", "before lowering", "estimated", "measured", "error", "NTTs", "keys"):
+    for column in (
+        "linked by",
+        "before lowering",
+        "estimated",
+        "measured",
+        "error",
+        "NTTs",
+        "keys",
+    ):
         table.add_column(column, justify="right")
     calibrations: dict[str, Calibration] = {}
     for name in args.cases:
@@ -81,31 +99,30 @@ def main() -> None:
         parameters = parameters_of(case.program.module)
         assert parameters is not None
         checked = Parameters.from_attribute(parameters)
-        for family in args.families:
-            if checked.digest not in calibrations:
-                calibrations[checked.digest] = calibrate(checked)
-            calibration = calibrations[checked.digest]
-            table.add_row(*row(case, checked, family, calibration, args.rounds))
+        if checked.digest not in calibrations:
+            found = Calibration.load(args.calibration) if args.calibration else calibrate(checked)
+            calibrations[checked.digest] = found
+        for pipeline in args.pipelines:
+            table.add_row(*row(case, checked, pipeline, calibrations[checked.digest], args.rounds))
     Console(width=110).print(table)
     torch.distributed.destroy_process_group()
 
 
 def row(
-    case: Case, parameters: Parameters, family: str, calibration: Calibration, rounds: int
+    case: Case, parameters: Parameters, pipeline: str, calibration: Calibration, rounds: int
 ) -> list[str]:
     """Link and run a program, and return a row of the table."""
     keys = generate_program_keys(case.program, generate_secret_key(parameters))
     group = BoundResource("world", PROCESS_GROUP_RESOURCE_KIND, ProcessGroupExecutionResource())
     backend = OperationBackend(named_resources=keys.overlay(ResourceBindings([group])))
-    assign = f",fhelium-assign-implementations{{target={family}}}"
-    pipeline = Pipeline.parse(f"{default_pipeline()}{assign}")
-    executable = backend.link(Compilation(case.program, case.materials, pipeline))
+    passes = Pipeline.parse(PIPELINES[pipeline])
+    executable = backend.link(Compilation(case.program, case.materials, passes))
     best = float("inf")
     for _ in range(rounds):
         start = time.perf_counter()
         executable.run(*case.inputs)
         best = min(best, 1000 * (time.perf_counter() - start))
-    model = CostModel(parameters, calibration, family)
+    model = CostModel(parameters, calibration, "torch" if pipeline == "torch" else "cpu")
 
     def estimate(program: Program):
         return ProgramCosts(program.module, model, case.trips).total(program.function())
@@ -115,7 +132,7 @@ def row(
     mark = "" if abs(error) <= TOLERANCE else " (!)"
     return [
         case.name,
-        family,
+        pipeline,
         f"{before.milliseconds:.1f}",
         f"{after.milliseconds:.1f}",
         f"{best:.1f}",

@@ -1,4 +1,8 @@
-"""How long the ops of `rns` take on a machine: samples from a file that `fhelium-run` writes.
+"""How long ops take on a machine: samples from a file that `fhelium-run` writes.
+
+There are samples of the ops of `rns`; of encoding and of the sum over ranks; of those ops of
+`ckks`, and of the fused regions, that a family runs by kernels of their own; and of what a run
+costs beside its ops.
 
 A file is JSON, and untrusted: everything in it is checked as it is read.
 
@@ -7,6 +11,7 @@ A file is JSON, and untrusted: everything in it is checked as it is read.
                   "seconds": 0.0006}, ...]}
 
 `units` say how much an op has to do, in polynomials modulo one prime: see `cost_model.units_of`.
+Those of an op of `ckks` are its transforms, and those of a run 1 and the groups that ranks form.
 """
 
 import json
@@ -20,15 +25,36 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from xdsl.dialects.func import FuncOp
+
 from fhelium.dialects import ckks, distributed, rns
 from fhelium.passes.implementation_families import FAMILIES
 
 VERSION = 1
-OPERATIONS = frozenset(
-    [op.name for op in rns.OPERATIONS]
-    + [ckks.EncodeOp.name, distributed.AllReduceAddCiphertextOp.name]
+ALL_REDUCE = distributed.AllReduceAddCiphertextOp.name
+"""The collective that is measured: others take its time for as many bytes."""
+
+RUN = FuncOp.name
+"""What a run of a program costs beside its ops."""
+
+WHOLE = frozenset(
+    operation.name
+    for operation in (
+        *(ckks.RescaleOp, ckks.RelinearizeOp, ckks.RelinearizeRescaleOp),
+        *(ckks.RotateOp, ckks.RotateManyOp, ckks.ConjugateOp),
+    )
 )
-TRANSFORMS = frozenset([rns.NttOp.name, rns.InttOp.name, ckks.EncodeOp.name])
+"""Ops of `ckks` that a family may run by kernels of their own, for less than their lowering."""
+
+OWN_KERNELS = frozenset(["cpu"])
+"""Families that do, and have one kernel for a fused region: the others run op by op."""
+
+OPERATIONS = WHOLE.union(
+    (operation.name for operation in rns.OPERATIONS),
+    (rns.FusedOp.name, ckks.EncodeOp.name, ALL_REDUCE, RUN),
+)
+TRANSFORMS = WHOLE.union((rns.NttOp.name, rns.InttOp.name, ckks.EncodeOp.name))
+"""Ops whose time grows like that of a transform with the ring degree."""
 
 _LARGEST_FILE = 1 << 22
 _MOST_SAMPLES = 1 << 14
@@ -81,16 +107,20 @@ class Calibration:
 
         Between samples the time is linear in the units; below and above all of them it is
         proportional. At another ring degree than the samples' it is that of the nearest one, times
-        the quotient of the degrees, and of their logarithms for transforms.
+        the quotient of the degrees, and of their logarithms for transforms. A run costs the same at
+        each, and no message takes less than the smallest one that was measured.
         """
         degrees = self._curves.get((family, op))
         if degrees is None:
             return None
         nearest = min(degrees, key=lambda degree: abs(log2(degree / ring_degree)))
-        factor = ring_degree / nearest
+        factor = 1 if op == RUN else ring_degree / nearest
         if op in TRANSFORMS:
             factor *= log2(ring_degree) / log2(nearest)
-        return factor * _between(degrees[nearest], units)
+        points = degrees[nearest]
+        if op == ALL_REDUCE:
+            units = max(units, points[0][0])
+        return factor * _between(points, units)
 
     def to_json(self) -> str:
         """Return the text of a file."""
@@ -167,7 +197,7 @@ def _sample(value: Any, position: int, name: str) -> Sample:
         )
     checks: Iterable[tuple[str, bool, str]] = (
         ("family", _is_one_of(value["family"], FAMILIES), f"one of {', '.join(FAMILIES)}"),
-        ("op", _is_one_of(value["op"], OPERATIONS), "an op of rns, or one that is measured whole"),
+        ("op", _is_one_of(value["op"], OPERATIONS), "an op that is measured"),
         ("ring_degree", _is_degree(value["ring_degree"]), "a power of two from 8 to 131072"),
         ("units", _is_integer(value["units"], _MOST_UNITS), f"1 to {_MOST_UNITS}"),
         ("seconds", _is_duration(value["seconds"]), f"a number above 0, at most {_LONGEST:g}"),

@@ -4,18 +4,19 @@ from collections.abc import Iterable
 
 from xdsl.ir import Attribute, Operation
 
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import state_types
 from fhelium.passes.failure import PassFailure
+from fhelium.scheme.parameters import Parameters
 
 
 def holds_state(type: Attribute) -> bool:
     """Return whether a type is, or holds, a ciphertext or plaintext."""
-    return any(True for _ in state_types(type))
+    return bool(state_types(type))
 
 
 def require_states(
-    operation: Operation, types: Iterable[Attribute], parameters: ParametersAttr
+    operation: Operation, types: Iterable[Attribute], parameters: Parameters
 ) -> None:
     """Refuse an op with a state in `types` that is not assigned, or that is above the top level."""
     for type in types:

@@ -1,33 +1,44 @@
 """What programs cost: transforms, key switches, bytes and time, from counts and a calibration.
 
 An op of `ckks` costs what its lowering to `rns` costs, so that nothing is counted in two places.
+Only the time of one that runs whole, by a kernel of its own, is that of the op itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import IsTerminator
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.utils.hints import isa
 
-from fhelium.analyses.calibration import Calibration
+from fhelium.analyses.calibration import ALL_REDUCE, RUN, Calibration
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import PARAMETERS
-from fhelium.dialects.core import IMPLEMENTATION, MaterialOp, ResourceType
-from fhelium.dialects.distributed import AllReduceAddCiphertextOp
+from fhelium.dialects.ckks.types import CiphertextType, KeyType, StateType
+from fhelium.dialects.core import IMPLEMENTATION, ResourceOp
+from fhelium.dialects.distributed import (
+    AllReduceAddCiphertextOp,
+    AllReduceAddCiphertextsOp,
+    AllReduceOp,
+    CollectiveOp,
+    CombiningOp,
+    GroupType,
+)
+from fhelium.dialects.memory import TransferOp
 from fhelium.dialects.rns.types import PolyType
+from fhelium.dialects.traits import ViewsOperand
 from fhelium.passes.convert_ckks_to_rns import ConvertCkksToRnsPass
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.parameters import Parameters
 
 WORD_BYTES = 8
-VIEWS = (rns.ComponentsOp, rns.ProjectOp)
-"""Ops that move no words, or hardly any."""
+PRODUCTS = (rns.MulOp, rns.SquareOp, rns.WeightedSumOp, rns.MulConstantOp)
+"""Ops whose arithmetic takes time even where it moves no words."""
 
 _FAMILY_OF = {
     name: family for family, operations in FAMILIES.items() for name in operations.values()
@@ -40,9 +51,9 @@ class Cost:
 
     ntts: transforms of a polynomial modulo one prime, in either direction.
     key_switches: products with a switching key.
-    bytes: residues and keys that ops read and write, each op by itself.
+    bytes: residues and keys that ops read and write, each op or fused region by itself.
     milliseconds: the estimated time.
-    unknown: ops on encrypted values that the calibration has no samples of; their time is left out.
+    unknown: ops on encrypted values, and collectives, whose time is not known and left out.
     """
 
     ntts: int = 0
@@ -77,9 +88,14 @@ def units_of(op: Operation) -> int:
     """Return how much an op has to do, in polynomials modulo one prime.
 
     Those that it writes; for products those that it multiplies, and then adds up; for a base
-    conversion of k limbs to m new ones k m + k + m.
+    conversion of k limbs to m new ones k m + k + m; for a fused region those that it reads and
+    writes, and twice what its products have to do.
     """
     match op:
+        case rns.FusedOp():
+            moved = sum(_words(value.type) for value in (*op.operands, *op.results))
+            products = [step for step in steps_of(op) if isinstance(step, PRODUCTS)]
+            return moved + 2 * sum(map(units_of, products))
         case rns.MulOp():
             x, y = PolyType.of(op.lhs).components, PolyType.of(op.rhs).components
             added = 0 if 1 in (x, y) else x + y - 1
@@ -95,8 +111,6 @@ def units_of(op: Operation) -> int:
             return x.components * (source * len(target) + source + len(target))
         case rns.KeyProductOp():
             return len(op.digits) * _words(op.result.type)
-        case AllReduceAddCiphertextOp():
-            return _words(op.results[0].type)
         case _:
             return sum(_words(result.type) for result in op.results) or 1
 
@@ -114,34 +128,43 @@ class CostModel:
     _lowered: dict[object, Cost] = field(default_factory=dict, repr=False)
 
     def of(self, op: Operation) -> Cost:
-        """Return the cost of running one op once, without its regions and what it calls.
+        """Return the cost of running one op once, without its regions and what it calls; of an op
+        of `ckks` that runs whole, time goes with the number of its transforms.
 
         Raises `PassFailure` for a ckks op whose states are not assigned.
         """
         if isinstance(op, ckks.EncodeOp):
             level = op.result.type.level
-            limbs = len(
-                self.parameters.q_limbs(self.parameters.max_level if level is None else level)
-            )
-            return self._timed(op, limbs, Cost(ntts=limbs, bytes=self._bytes(limbs)))
+            limbs = self._limbs(op, self.parameters.max_level if level is None else level)
+            counted = Cost(ntts=limbs, bytes=self._bytes(limbs))
+            return self._timed(self._family(op), op.name, limbs, counted)
         if isinstance(op, (ckks.EncryptOp, ckks.DecryptOp, ckks.DecodeOp)):
             return Cost(unknown=1)
         if isinstance(op, tuple(ckks.OPERATIONS)):
             return self._of_ciphertexts(op)
-        if isinstance(op, AllReduceAddCiphertextOp):
-            if not any(isinstance(value.type, PolyType) for value in op.operands):
-                return self._of_ciphertexts(op)
-            words = units_of(op)
-            return self._timed(op, words, Cost(bytes=self._bytes(2 * words)))
         if isinstance(op, tuple(rns.OPERATIONS)):
             return self._of_residues(op)
+        if isinstance(op, rns.FusedOp):
+            return self._of_fused(op)
+        if isinstance(op, CollectiveOp | TransferOp):
+            return self._of_movement(op)
         return NOTHING
+
+    def of_run(self, function: func.FuncOp) -> Cost:
+        """Return what a run of a program costs beside its ops, most of it in groups of ranks, which
+        agree on what they run.
+        """
+        module = function.parent_op()
+        resources = [op for op in module.walk() if isinstance(op, ResourceOp)] if module else []
+        groups = {op.symbol_name for op in resources if op.result.type == GroupType()}
+        return self._timed("torch", RUN, 1 + len(groups), NOTHING)
 
     def _of_residues(self, op: Operation, family: str | None = None) -> Cost:
         if isinstance(op, rns.ModuliOp):
             return NOTHING
-        if isinstance(op, VIEWS):
-            return self._timed(op, 1, NOTHING, family)
+        family = family or self._family(op)
+        if op.has_trait(ViewsOperand):
+            return self._timed(family, op.name, 1, NOTHING)
         units = units_of(op)
         words = sum(_words(value.type) for value in (*op.operands, *op.results))
         counted = Cost(
@@ -149,24 +172,54 @@ class CostModel:
             key_switches=int(isinstance(op, rns.KeyProductOp)),
             bytes=self._bytes(words + (units if isinstance(op, rns.KeyProductOp) else 0)),
         )
-        return self._timed(op, units, counted, family)
+        return self._timed(family, op.name, units, counted)
+
+    def _of_fused(self, op: rns.FusedOp) -> Cost:
+        """Return the cost of one kernel, or of one op after the other."""
+        family = self._family(op)
+        if self._seconds(family, op.name, 1) is None:
+            return sum((self._of_residues(step, family) for step in steps_of(op)), NOTHING)
+        words = sum(_words(value.type) for value in (*op.operands, *op.results))
+        return self._timed(family, op.name, units_of(op), Cost(bytes=self._bytes(words)))
+
+    def _of_movement(self, op: CollectiveOp | TransferOp) -> Cost:
+        """Return the cost of moving values, as large as their types say: a batch counts as one.
+
+        A sum over ranks moves every word twice, to where it is added and back, the other
+        collectives once: they take the time of a sum of half as many words. A combine region that
+        is not elementwise gathers what all ranks have, whose number is not known.
+        """
+        types = [value.type for value in (*op.operands, *op.results)]
+        words = [self._words_of(op, type) for type in types]
+        counted = Cost(bytes=self._bytes(sum(words)))
+        match op:
+            case AllReduceAddCiphertextOp() | AllReduceAddCiphertextsOp():
+                units = sum(words) // 2
+            case CombiningOp(is_elementwise=True):
+                units = max(words) if isinstance(op, AllReduceOp) else -(-max(words) // 2)
+            case CollectiveOp() if not isinstance(op, CombiningOp):
+                units = -(-max(words) // 2)
+            case _:
+                units = 0
+        return self._timed("torch", ALL_REDUCE, units, counted)
 
     def _of_ciphertexts(self, op: Operation) -> Cost:
-        family = self._family(op)
+        family, recorded = self._family(op), _recorded(op)
+        whole = recorded is not None and FAMILIES.get(family, {}).get(op.name) == recorded
         types = tuple(value.type for value in (*op.operands, *op.results))
-        key = (family, op.name, types, tuple(op.properties.items()))
+        key = (family, whole, op.name, types, tuple(op.properties.items()))
         if key not in self._lowered:
-            total = NOTHING
-            for lowered in self._lowering(op).walk():
-                if isinstance(lowered, tuple(rns.OPERATIONS)):
-                    total += self._of_residues(lowered, family)
-                elif isinstance(lowered, AllReduceAddCiphertextOp):
-                    total += self.of(lowered)
-            self._lowered[key] = total
+            residues = self._lowering(op)
+            cost = sum((self._of_residues(each, family) for each in residues), NOTHING)
+            if whole:
+                seconds = self._seconds(family, op.name, cost.ntts)
+                if seconds is not None:
+                    cost = replace(cost, milliseconds=1000 * seconds, unknown=0)
+            self._lowered[key] = cost
         return self._lowered[key]
 
-    def _lowering(self, op: Operation) -> ModuleOp:
-        """Return a program of this op alone, lowered."""
+    def _lowering(self, op: Operation) -> list[Operation]:
+        """Return the ops of `rns` that this op is lowered to."""
         block = Block(arg_types=[operand.type for operand in op.operands])
         alone = op.clone(dict(zip(op.operands, block.args, strict=True)))
         for index, argument in enumerate(block.args):
@@ -182,126 +235,69 @@ class CostModel:
             ConvertCkksToRnsPass().apply(Context(), module)
         except PassFailure as failure:
             raise PassFailure(op, failure.message) from None
-        return module
+        return [each for each in module.walk() if type(each) in rns.OPERATIONS]
 
     def _family(self, op: Operation) -> str:
-        recorded = op.attributes.get(IMPLEMENTATION)
-        name = getattr(recorded, "data", None)
-        return _FAMILY_OF.get(name, self.family) if isinstance(name, str) else self.family
+        return _FAMILY_OF.get(_recorded(op) or "", self.family)
 
-    def _timed(self, op: Operation, units: int, cost: Cost, family: str | None = None) -> Cost:
-        family, degree = family or self._family(op), self.parameters.ring_degree
-        seconds = self.calibration.seconds(family, op.name, degree, units)
-        if seconds is None and op.name not in FAMILIES.get(family, {}):
+    def _timed(self, family: str, name: str, units: int, counted: Cost) -> Cost:
+        """Return a cost with the time of `units` of an op; no units are of no known time."""
+        seconds = self._seconds(family, name, units) if units else None
+        if seconds is None:
+            return counted + Cost(unknown=1)
+        return counted + Cost(milliseconds=1000 * seconds)
+
+    def _seconds(self, family: str, name: str, units: int) -> float | None:
+        degree = self.parameters.ring_degree
+        seconds = self.calibration.seconds(family, name, degree, units)
+        if seconds is None and name not in FAMILIES.get(family, {}):
             # What a family has no implementation of, the reference runs.
-            seconds = self.calibration.seconds("torch", op.name, degree, units)
-        known = Cost(unknown=1) if seconds is None else Cost(milliseconds=1000 * seconds)
-        return cost + known
+            seconds = self.calibration.seconds("torch", name, degree, units)
+        return seconds
+
+    def _words_of(self, op: Operation, type: Attribute) -> int:
+        """Return how many polynomials modulo one prime take as much memory as a value."""
+        parameters = self.parameters
+        match type:
+            case StateType():
+                components = type.components if isinstance(type, CiphertextType) else 1
+                if type.level is None or components is None:
+                    raise PassFailure(
+                        op,
+                        f"found {op.name} with a value of type {type}, expected an assigned level "
+                        "and number of components: assign them with ckks-assign-levels",
+                    )
+                return components * self._limbs(op, type.level)
+            case KeyType():
+                digits = len(parameters.digit_limbs(parameters.max_level))
+                return digits * 2 * len(parameters.primes)
+            case TensorType(element_type=element):
+                count = prod(max(size, 1) for size in type.get_shape())
+                if not isa(element, FixedBitwidthType):
+                    return count * self._words_of(op, element)
+                return -(-count * element.size // self._bytes(1))
+            case _:
+                return _words(type)
+
+    def _limbs(self, op: Operation, level: int) -> int:
+        try:
+            return len(self.parameters.q_limbs(level))
+        except ValueError as error:
+            raise PassFailure(op, str(error)) from None
 
     def _bytes(self, words: int) -> int:
         return words * self.parameters.ring_degree * WORD_BYTES
 
 
-@dataclass(frozen=True)
-class Line:
-    """One op of a function: how often a run of the function runs it, and what one time costs.
-
-    A link runs an op that depends on materials alone, `once`, and runs of the program do not.
-    """
-
-    op: Operation
-    times: int
-    cost: Cost
-    once: bool
-
-    @property
-    def total(self) -> Cost:
-        """The cost of all times."""
-        return self.cost * self.times
+def steps_of(op: rns.FusedOp) -> list[Operation]:
+    """Return the ops that a fused region runs."""
+    return [step for step in op.body.block.ops if not isinstance(step, rns.YieldOp)]
 
 
-@dataclass
-class ProgramCosts:
-    """The cost of every function of a module.
-
-    trips: how often a loop runs whose bounds are not constant.
-    guessed: the loops that this was taken for.
-    """
-
-    module: ModuleOp
-    model: CostModel
-    trips: int = 1
-    guessed: list[Operation] = field(default_factory=list)
-    _functions: dict[str, list[Line]] = field(default_factory=dict)
-    _active: list[str] = field(default_factory=list)
-
-    def lines(self, function: func.FuncOp) -> list[Line]:
-        """Return a line for each op that costs something. Raises `PassFailure`."""
-        name = function.sym_name.data
-        if name in self._active:
-            raise PassFailure(
-                function,
-                f"found @{name} calling itself, expected no recursion: how often it runs is not "
-                "known",
-            )
-        if name not in self._functions:
-            self._active.append(name)
-            known: set[SSAValue] = set()
-            self._functions[name] = list(self._region(function.body, 1, known))
-            self._active.pop()
-        return self._functions[name]
-
-    def total(self, function: func.FuncOp, *, once: bool = False) -> Cost:
-        """Return what a run of a function costs; with `once`, what a link of it does."""
-        return sum((line.total for line in self.lines(function) if line.once is once), NOTHING)
-
-    def _region(self, region: Region, times: int, known: set[SSAValue]) -> Iterator[Line]:
-        for block in region.blocks:
-            for op in block.ops:
-                once = self._is_known(op, known)
-                if once:
-                    known.update(op.results)
-                cost = self._callee(op) + self.model.of(op)
-                if cost != NOTHING:
-                    yield Line(op, times, cost, once)
-                inner = times * self._trips(op) if isinstance(op, scf.ForOp) else times
-                for nested in op.regions:
-                    yield from self._region(nested, inner, set())
-
-    def _is_known(self, op: Operation, known: set[SSAValue]) -> bool:
-        """Whether an op of a function's body depends on materials and constants alone."""
-        if isinstance(op, MaterialOp | arith.ConstantOp):
-            return True
-        if op.regions or not op.results or op.has_trait(IsTerminator):
-            return False
-        inputs = [value for value in op.operands if not isinstance(value.type, ResourceType)]
-        return bool(inputs) and known.issuperset(inputs)
-
-    def _callee(self, op: Operation) -> Cost:
-        if not isinstance(op, func.CallOp):
-            return NOTHING
-        name = op.callee.string_value()
-        for function in self.module.ops:
-            if isinstance(function, func.FuncOp) and function.sym_name.data == name:
-                return self.total(function) + self.total(function, once=True)
-        return NOTHING
-
-    def _trips(self, loop: scf.ForOp) -> int:
-        bounds = [_constant(value) for value in (loop.lb, loop.ub, loop.step)]
-        match bounds:
-            case [int() as first, int() as last, int() as step] if step > 0:
-                return len(range(first, last, step))
-            case _:
-                self.guessed.append(loop)
-                return self.trips
-
-
-def _constant(value: SSAValue) -> int | None:
-    match value.owner:
-        case arith.ConstantOp(value=IntegerAttr() as number):
-            return number.value.data
-        case _:
-            return None
+def _recorded(op: Operation) -> str | None:
+    """Return the name of the implementation that an op records, if any."""
+    name = getattr(op.attributes.get(IMPLEMENTATION), "data", None)
+    return name if isinstance(name, str) else None
 
 
 def _words(type: Attribute) -> int:

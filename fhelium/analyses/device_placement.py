@@ -127,7 +127,7 @@ class DevicePlan:
             place = self.checked(own, function, what)
             if place is not None and not is_data(type):
                 raise PassFailure(
-                    function, f"found {DEVICE} on {what}, a {type}, expected it on data alone"
+                    function, f"found {DEVICE} on {what} of type {type}, expected it on data alone"
                 )
             places.append((place or default) if is_data(type) else None)
         return places
@@ -214,11 +214,7 @@ class DevicePlan:
         self.place(branch.results, places)
 
     def place_call(self, call: func.CallOp) -> None:
-        callee = self.functions.get(call.callee.string_value())
-        if callee is None:
-            raise PassFailure(
-                call, f"found a call of {call.callee}, expected a function in the module"
-            )
+        callee = self.functions[call.callee.string_value()]
         self.need_all(call, self.argument_places(callee), required=True)
         self.place(call.results, self.result_places(callee))
 

@@ -18,7 +18,14 @@ from xdsl.traits import IsTerminator
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType, StateType, state_types
 from fhelium.dialects.core import MaterialOp
-from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceOp, BroadcastOp
+from fhelium.dialects.distributed import (
+    AllReduceAddCiphertextOp,
+    AllReduceAddCiphertextsOp,
+    AllReduceOp,
+    BroadcastOp,
+    StartOp,
+    WaitOp,
+)
 from fhelium.dialects.memory import TransferOp
 from fhelium.passes.failure import PassFailure
 
@@ -176,6 +183,14 @@ def _steps(op: Operation) -> Iterator[Step]:
         case AllReduceOp():
             joined = (Operand(op, 0), _handed_on(op.combine, 0))
             yield from _join(op, joined, (*op.combine.block.args, op.results[0]))
+        case AllReduceAddCiphertextsOp():
+            for index, result in enumerate(op.values):
+                yield from _join(op, [Operand(op, index)], (result,))
+        case StartOp():
+            pass  # What it starts is inside, and what that gives comes out of dist.wait.
+        case WaitOp():
+            for index, result in enumerate(op.values):
+                yield from _join(op, [_handed_on(op.start.body, index)], (result,))
         case _ if op.has_trait(IsTerminator):
             pass  # What it hands on belongs to the op around it.
         case func.CallOp() if operands or results:

@@ -113,7 +113,7 @@ class ErrorAnalysis:
 
     def from_outside(self, type: Attribute, origin: Origin) -> TrackedValue | None:
         """Return a fresh encryption or an encoding, or None for a type of other data."""
-        state = next(state_types(type), None)
+        state = next(iter(state_types(type)), None)
         if state is None:
             return None
         assert state.scale is not None

@@ -6,7 +6,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
+from fhelium.analyses.rank_dependence import yielded
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.distributed import PendingType, StartOp
 from fhelium.dialects.rns.types import Form
 
 
@@ -50,6 +52,8 @@ def plaintext_with(
 def assign_types(function: FuncOp, types: Mapping[SSAValue, StateType]) -> None:
     """Give values of a function new types, and the function the signature that follows.
 
+    What is pending has the types of what it will be.
+
     The keys of `types` are dead afterwards: a value of another type is another object.
     """
     for value, type in types.items():
@@ -58,4 +62,8 @@ def assign_types(function: FuncOp, types: Mapping[SSAValue, StateType]) -> None:
         replacement = Rewriter.replace_value_with_new_type(value, type)
         if isinstance(value, BlockArgument) and isinstance(replacement, BlockArgument):
             replacement.location = value.location
+    for start in [op for op in function.walk() if isinstance(op, StartOp)]:
+        pending = PendingType(yielded(start.body.block).operand_types)
+        if start.result.type != pending:
+            Rewriter.replace_value_with_new_type(start.result, pending)
     function.update_function_type()

@@ -6,20 +6,12 @@ from xdsl.dialects import arith, func, scf, tensor
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from fhelium.dialects import ckks, memory, rns
 from fhelium.dialects.core import recorded_in_place
 from fhelium.dialects.distributed import StartOp
+from fhelium.dialects.traits import ViewsOperand
 
-VIEWS = (
-    UnrealizedConversionCastOp,
-    arith.SelectOp,
-    tensor.ExtractOp,
-    ckks.ModSwitchOp,
-    memory.TransferOp,
-    rns.ComponentsOp,
-    rns.ProjectOp,
-)
-"""Ops whose result may be an operand, or a view of one."""
+FOREIGN_VIEWS = (UnrealizedConversionCastOp, arith.SelectOp, tensor.ExtractOp)
+"""Ops of xDSL whose result may be an operand, or a view of one; ours have the trait."""
 
 
 class Aliases:
@@ -60,7 +52,7 @@ class Aliases:
             case func.CallOp():
                 callee = self._functions[owner.callee.string_value()]
                 yield terminator_of(callee.body.block).operands[position]
-            case _ if isinstance(owner, VIEWS):
+            case _ if is_view(owner):
                 yield from owner.operands
             case _ if owner.operands and recorded_in_place(owner):
                 yield owner.operands[0]
@@ -80,6 +72,12 @@ class Aliases:
                 yield from operation.operands
             case None:
                 return
+
+
+def is_view(operation: Operation) -> bool:
+    """Return whether a result of an op may be an operand, or a view of one."""
+    ours = operation.has_trait(ViewsOperand, value_if_unregistered=False)
+    return ours or isinstance(operation, FOREIGN_VIEWS)
 
 
 def terminator_of(block: Block) -> Operation:

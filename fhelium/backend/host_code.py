@@ -11,13 +11,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
+from torch import Tensor
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fhelium.analyses.rank_dependence import captured
 from fhelium.backend import host_ops
+from fhelium.backend.aliasing import Aliases, terminator_of
 from fhelium.backend.prologue import Prologue
 from fhelium.backend.resources import made_resources
 from fhelium.backend.stages import Stage, stages_of
@@ -47,8 +50,9 @@ class HostCode:
     `calls` maps each executable op to its prepared call, on the operands that are no resources,
     and then the resources that other ops make; those of `region_calls` take the regions too.
     `start` takes a function that runs a collective, and returns one that waits for its result.
-    `origins` maps the numbers of lines that compute something to the ops that they come from, and
-    `used_once` are the names of the namespace that `main` does without.
+    `origins` maps the numbers of lines that compute something to the ops that they come from,
+    `returned` are the values that may share a tensor with a result, and `used_once` are the names
+    of the namespace that `main` does without.
     """
 
     calls: Mapping[Operation, Callable[..., object]]
@@ -64,6 +68,7 @@ class HostCode:
     functions: dict[str, str] = field(default_factory=dict)
     origins: dict[int, Operation] = field(default_factory=dict)
     shared: frozenset[SSAValue] = frozenset()
+    returned: frozenset[SSAValue] = frozenset()
     used_once: set[str] = field(default_factory=set)
     stages: tuple[Stage, ...] = ()
 
@@ -72,6 +77,8 @@ class HostCode:
         for position, function in enumerate(functions):
             name = "main" if function is entry else f"function_{position}"
             self.functions[function.sym_name.data] = name
+        results = terminator_of(entry.body.block).operands
+        self.returned = frozenset(Aliases(functions).origins(results))
         self.emit_prologue()
         prepared = dict(self.names)
         for function in functions:
@@ -197,8 +204,12 @@ class HostCode:
             case ResourceOp() | CheckpointOp():
                 return
             case MaterialOp():
-                material = self.bind("material", self.materials[operation])
-                self.line(f"{self.define(operation.result)} = {material}")
+                value = self.materials[operation]
+                material = self.bind("material", value)
+                # The caller may write to a result; later runs read the material.
+                copied = operation.result in self.returned and isinstance(value, Tensor)
+                copy = ".clone()" if copied else ""
+                self.line(f"{self.define(operation.result)} = {material}{copy}")
             case scf.ForOp():
                 self.emit_for(operation, dying)
             case scf.IfOp():
@@ -313,7 +324,12 @@ class HostCode:
 
 def is_number(value: SSAValue) -> bool:
     """Return whether a value is a host number rather than a tensor."""
-    return isinstance(value.type, (IndexType, IntegerType, AnyFloat))
+    return _is_number_type(type(value.type))
+
+
+@cache
+def _is_number_type(kind: type[Attribute]) -> bool:
+    return issubclass(kind, (IndexType, IntegerType, AnyFloat))
 
 
 def used_inside(value: SSAValue, operation: Operation) -> bool:

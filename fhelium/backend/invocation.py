@@ -75,6 +75,8 @@ class OperationInvocation:
 
 def plain_value(value: object) -> object:
     """Return the Python value of an IR attribute; layouts and other objects stay what they are."""
+    if not isinstance(value, Attribute):
+        return value
     match value:
         case IntegerAttr():
             return integer_value(value)
@@ -98,10 +100,8 @@ def plain_value(value: object) -> object:
             return MappingProxyType({k: plain_value(v) for k, v in value.data.items()})
         case LayoutAttr() | DiagonalsAttr():
             return value
-        case Attribute():
-            return str(value)
         case _:
-            return value
+            return str(value)
 
 
 def integer_value(attribute: IntegerAttr) -> int:
@@ -152,6 +152,7 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     )
 
 
+@lru_cache(maxsize=4096)
 def prime_ids(type: Attribute, parameters: Parameters | None) -> tuple[int, ...] | None:
     """Return the limbs of a value as indices into the primes Q then P, where they are known."""
     if parameters is None:

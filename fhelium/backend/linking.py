@@ -41,6 +41,9 @@ from fhelium.passes.pipeline import Pipeline, failure_fault
 from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
+NOT_CALLED = frozenset((ResourceOp, MaterialOp, *STRUCTURE))
+"""Ops of the project that host code expresses by itself, whatever implementations there are."""
+
 OperationT = TypeVar("OperationT", bound=Operation)
 
 
@@ -111,11 +114,7 @@ class _Linker:
         for operation in operations:
             self.check_structure(operation)
         specs = self.backend.registry.operation_specs
-        executable = [
-            op
-            for op in operations
-            if type(op) in specs and not isinstance(op, (ResourceOp, MaterialOp, *STRUCTURE))
-        ]
+        executable = [op for op in operations if type(op) in specs and type(op) not in NOT_CALLED]
         order = {operation: position for position, operation in enumerate(operations)}
         dispatches: dict[Operation, OperationDispatch] = {}
         for operation in executable:
@@ -173,9 +172,10 @@ class _Linker:
 
     def check_materials_are_kept(self, dispatches: Mapping[Operation, OperationDispatch]) -> None:
         """Refuse ops that would overwrite a material, which the next run needs."""
-        functions = self.each(FuncOp)
         overwriting = [op for op, d in dispatches.items() if d.in_place and op.operands]
-        aliases = Aliases(functions)
+        if not overwriting:
+            return
+        aliases = Aliases(self.each(FuncOp))
         origins = aliases.origins(op.operands[0] for op in overwriting)
         if not any(isinstance(value.owner, MaterialOp) for value in origins):
             return

@@ -39,6 +39,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from fhelium.dialects.core import ResourceType
+from fhelium.dialects.traits import ViewsOperand
 
 DEVICE = "mem.device"
 SPACE = "mem.space"
@@ -128,7 +129,7 @@ class TransferOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     memory_space = prop_def(MemorySpaceAttr, default_value=MemorySpaceAttr(MemorySpace.DEFAULT))
     result = result_def(T)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), ViewsOperand())
     assembly_format = "$input `to` $device (`in` $memory_space^)? attr-dict `:` type($input)"
 
     def __init__(

@@ -6,15 +6,25 @@ with more dimensions in front.
 
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastOp
-from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    PythonValues,
+    ReturnedValues,
+    TerminatorValue,
+    impl,
+    impl_terminator,
+    register_impls,
+)
 from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.builtin import scalar_attr
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import InterpretationError
 
+from fhelium.dialects import distributed
 from fhelium.dialects.core import CheckpointOp
-from fhelium.dialects.distributed import AllReduceAddCiphertextOp, BarrierOp, BroadcastOp
 from fhelium.dialects.memory import TransferOp
 
 
@@ -60,8 +70,53 @@ class StructureFunctions(InterpreterFunctions):
     def cast(self, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
         return args
 
+    @impl(distributed.RankOp)
+    def rank(
+        self, interpreter: Interpreter, op: distributed.RankOp, args: PythonValues
+    ) -> PythonValues:
+        if op.size is not None and op.size.value.data != 1:
+            raise InterpretationError(
+                f"found a program for a group of size {op.size.value.data}, expected one for a "
+                "single rank: take it before the pass that deals it to ranks"
+            )
+        return (scalar_attr(0, IndexType(), 64),)
+
+    @impl(distributed.GroupSizeOp)
+    def group_size(
+        self, interpreter: Interpreter, op: distributed.GroupSizeOp, args: PythonValues
+    ) -> PythonValues:
+        return (scalar_attr(1, IndexType(), 64),)
+
+    @impl(distributed.AllReduceAddCiphertextsOp)
+    def all_reduces(
+        self,
+        interpreter: Interpreter,
+        op: distributed.AllReduceAddCiphertextsOp,
+        args: PythonValues,
+    ) -> PythonValues:
+        return args[: len(op.inputs)]
+
+    @impl(distributed.StartOp)
+    def start(
+        self, interpreter: Interpreter, op: distributed.StartOp, args: PythonValues
+    ) -> PythonValues:
+        return (interpreter.run_ssacfg_region(op.body, args, op.name),)
+
+    @impl_terminator(distributed.YieldOp)
+    def end_of_start(
+        self, interpreter: Interpreter, op: distributed.YieldOp, args: PythonValues
+    ) -> tuple[TerminatorValue, PythonValues]:
+        return ReturnedValues(args), ()
+
+    @impl(distributed.WaitOp)
+    def wait(
+        self, interpreter: Interpreter, op: distributed.WaitOp, args: PythonValues
+    ) -> PythonValues:
+        (values,) = args
+        return values
+
     transfer = impl(TransferOp)(keep)
-    broadcast = impl(BroadcastOp)(keep)
-    all_reduce = impl(AllReduceAddCiphertextOp)(keep)
-    barrier = impl(BarrierOp)(_pass_by)
+    broadcast = impl(distributed.BroadcastOp)(keep)
+    all_reduce = impl(distributed.AllReduceAddCiphertextOp)(keep)
+    barrier = impl(distributed.BarrierOp)(_pass_by)
     checkpoint = impl(CheckpointOp)(_pass_by)

@@ -17,22 +17,25 @@ from xdsl.traits import IsTerminator
 
 from fhelium.analyses.ciphertext_states import holds_state, require_states
 from fhelium.analyses.error_analysis import ErrorAnalysis, TrackedValue
+from fhelium.analyses.program_parameters import program_parameters
+from fhelium.analyses.rank_dependence import yielded
 from fhelium.dialects import ckks
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.distributed import (
     AllReduceAddCiphertextOp,
+    AllReduceAddCiphertextsOp,
     AxisOp,
     BroadcastOp,
     CombiningOp,
     RecvOp,
     ReduceOp,
     SendOp,
+    StartOp,
+    WaitOp,
 )
 from fhelium.dialects.memory import TransferOp
 from fhelium.passes.failure import PassFailure
-from fhelium.scheme.parameters import Parameters
 
 PRECISION = "ckks.precision_bits"
 MAY_OVERFLOW = "ckks.may_overflow"
@@ -75,16 +78,10 @@ class CkksAnnotateErrorPass(ModulePass):
         encrypted = [inner for inner in op.walk() if _handles_ciphertexts(inner)]
         if not encrypted:
             return
-        attribute = op.attributes.get(PARAMETERS)
-        if not isinstance(attribute, ParametersAttr):
-            raise PassFailure(
-                op,
-                f"found no {PARAMETERS} on the module, expected #ckks.parameters<..>: how large "
-                "errors are depends on them",
-            )
+        parameters = program_parameters(op, "how large errors are depends on them")
         for inner in encrypted:
-            require_states(inner, _types(inner), attribute)
-        errors = ErrorAnalysis(Parameters.from_attribute(attribute), float(self.largest))
+            require_states(inner, _types(inner), parameters)
+        errors = ErrorAnalysis(parameters, float(self.largest))
         run = _Run(errors, self.ranks)
         run.module(op)
         for inner in op.walk():
@@ -212,6 +209,13 @@ class _Run:
                 return [_worse(operands[0], self.all_reduce(op, operands[0]))]
             case CombiningOp() | AllReduceAddCiphertextOp():
                 return [self.all_reduce(op, operands[0])]
+            case AllReduceAddCiphertextsOp():
+                return [self.all_reduce(op, operands[i]) for i in range(len(op.inputs))]
+            case StartOp():
+                self.region(op, op.body)
+                return [None]
+            case WaitOp():
+                return [self.known[value] for value in yielded(op.start.body.block).operands]
             case SendOp():
                 return []
             case RecvOp() if _handles_ciphertexts(op):
@@ -278,7 +282,11 @@ class _Run:
             first = [_worse(x, y) for x, y in zip(first, other, strict=True)]
         return first
 
-    def all_reduce(self, op: CombiningOp | AllReduceAddCiphertextOp, value: _Known) -> _Known:
+    def all_reduce(
+        self,
+        op: CombiningOp | AllReduceAddCiphertextOp | AllReduceAddCiphertextsOp,
+        value: _Known,
+    ) -> _Known:
         if not isinstance(value, TrackedValue):
             return None
         if self.ranks is None:

@@ -19,10 +19,10 @@ from fhelium.analyses.encrypted_steps import (
     steps_of,
 )
 from fhelium.analyses.plaintext_assignment import plaintext_types
+from fhelium.analyses.program_parameters import program_parameters
 from fhelium.analyses.state_assignment import assign_types, ciphertext_with, plaintext_with
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, shown_scale
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
@@ -52,15 +52,11 @@ class CkksAssignScalesPass(ModulePass):
         ]
         if not functions:
             return
-        parameters = op.attributes.get(PARAMETERS)
-        if not isinstance(parameters, ParametersAttr):
-            raise PassFailure(
-                op,
-                f"found no {PARAMETERS} on the module, expected #ckks.parameters<..>: scales "
-                "depend on the primes, and ckks-select-parameters chooses some",
-            )
+        parameters = program_parameters(
+            op, "scales depend on the primes, and ckks-select-parameters chooses some"
+        )
         top = max(_level(v, f) for f in functions for v in ciphertexts_of(f))
-        scales = CanonicalScales(parameters.groups, parameters.scale.data, top)
+        scales = CanonicalScales(parameters.moduli, parameters.scale, top)
         for function in functions:
             found = _Scales(scales, function)
             steps = steps_of(function)

@@ -1,38 +1,28 @@
 """`ckks-distribute-weighted-sum`: share the terms of large sums out to the ranks of a group."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import Literal, TypeGuard
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
-    IndexType,
-    IntegerAttr,
-    ModuleOp,
-    TensorType,
-    i64,
-)
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
+from fhelium.analyses.cost_model import CostModel
 from fhelium.analyses.encrypted_steps import encrypted_functions
+from fhelium.analyses.program_costs import costs_of
 from fhelium.analyses.rank_branches import branch_by_rank
 from fhelium.analyses.rank_dependence import RankDependence, ancestors
 from fhelium.analyses.sums_of_terms import SumOp, Term, add_up, is_outermost_sum, terms_of
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
-from fhelium.dialects.distributed import (
-    AllReduceAddCiphertextOp,
-    GroupSizeOp,
-    GroupType,
-    RankOp,
-)
+from fhelium.dialects.distributed import AllReduceAddCiphertextOp, GroupType, RankOp
 from fhelium.passes.failure import PassFailure
 
 KEY_SWITCHES = (
@@ -61,8 +51,13 @@ class CkksDistributeWeightedSumPass(ModulePass):
     All ranks must be given the same ciphertexts, materials and keys. A sum modulo q does not
     depend on the order of its terms, so a program with assigned levels and scales gives the bits
     of one rank. Put the pass behind scheduling, and before implementations are assigned. A group
-    of another size is an error when the program runs, before any arithmetic. Sums that some ranks
-    may not reach, and those inside a share, are left alone.
+    of another size is an error, in `dist-verify-spmd` or when the program runs, before any
+    arithmetic. Sums that some ranks may not reach, and those inside a share, are left alone.
+
+    By default, `by=count`, every sum of enough terms is split. With `by=time` those alone whose
+    dearest share and the message behind it take less time than the whole sum, as far as
+    `calibration` and `family` tell, which are those of `fhelium-annotate-cost`: give it a
+    calibration that was measured with as many ranks.
     """
 
     name = "ckks-distribute-weighted-sum"
@@ -70,6 +65,9 @@ class CkksDistributeWeightedSumPass(ModulePass):
     ranks: int
     group: str = "world"
     least: int = 8
+    by: Literal["count", "time"] = "count"
+    calibration: str | None = None
+    family: str = "torch"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.ranks < 1:
@@ -86,6 +84,9 @@ class CkksDistributeWeightedSumPass(ModulePass):
                     f"{inner.name} records how it runs, expected ops without assignments: run "
                     f"{self.name} before fhelium-assign-implementations",
                 )
+        model = None
+        if self.by == "time":
+            model = costs_of(op, self.calibration, self.family).model
         dependence = RankDependence(op)
         for function in functions:
             ranks = _Ranks(function, self.ranks, self.group)
@@ -96,7 +97,7 @@ class CkksDistributeWeightedSumPass(ModulePass):
                 parts = _parts_of(root)
                 enough = len(parts) >= max(self.least, self.ranks)
                 if enough and _all_ranks_reach(root, ranks.group.result, dependence):
-                    _split(root, parts, ranks)
+                    _split(root, parts, ranks, model)
 
 
 @dataclass(frozen=True)
@@ -123,28 +124,12 @@ class _Ranks:
         self.group = ResourceOp(self.name, GroupType())
 
     def rank(self) -> SSAValue:
-        """Return this rank's number, behind a check that the group has `count` ranks.
-
-        The check is free: what is added to the number is the one element of a tensor, at an index
-        that is inside it for the expected size alone.
-        """
+        """Return this rank's number in a group that has to have `count` ranks."""
         if self.number is None:
-            one = TensorType(i64, [1])
-            ops = [
-                self.group,
-                rank := RankOp(self.group),
-                size := GroupSizeOp(self.group),
-                count := arith.ConstantOp(IntegerAttr(self.count, IndexType())),
-                excess := arith.SubiOp(size, count),
-                table := arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(one, [0])),
-                element := tensor.ExtractOp(table.result, [excess.result], i64),
-                zero := arith.IndexCastOp(element.result, IndexType()),
-                number := arith.AddiOp(rank, zero),
-            ]
-            for op in ops:
-                op.location = self.function.location
-            Rewriter.insert_op(ops, InsertPoint.at_start(self.function.body.block))
-            self.number = number.result
+            rank = RankOp(self.group, self.count)
+            self.group.location = rank.location = self.function.location
+            Rewriter.insert_op([self.group, rank], InsertPoint.at_start(self.function.body.block))
+            self.number = rank.result
         return self.number
 
 
@@ -190,8 +175,16 @@ def _all_ranks_reach(
     return False
 
 
-def _split(root: SumOp | ckks.WeightedSumOp, parts: Sequence[_Part], ranks: _Ranks) -> None:
-    """Put branches for the shares of a sum, and their sum over the ranks, in its place."""
+def _split(
+    root: SumOp | ckks.WeightedSumOp,
+    parts: Sequence[_Part],
+    ranks: _Ranks,
+    model: CostModel | None,
+) -> None:
+    """Put branches for the shares of a sum, and their sum over the ranks, in its place.
+
+    With a model of costs, only if that takes less time.
+    """
     private = _private_ops(root)
     needs = _needs(private)
     shares = _deal(parts, needs, ranks.count)
@@ -199,6 +192,10 @@ def _split(root: SumOp | ckks.WeightedSumOp, parts: Sequence[_Part], ranks: _Ran
     kept = _kept(private, set.intersection(*taken))
     moved = [op for op in private if op not in kept]
     blocks = [_branch(root, *both, moved) for both in zip(shares, taken, strict=True)]
+    if model is not None and not _is_faster(model, [*moved, root], blocks, root, ranks.group):
+        for block in blocks:
+            block.erase()
+        return
     dispatch, share = branch_by_rank(ranks.rank(), blocks, [root.result.type], root.location)
     total = AllReduceAddCiphertextOp(share.results[0], ranks.group)
     total.location = root.location
@@ -207,6 +204,25 @@ def _split(root: SumOp | ckks.WeightedSumOp, parts: Sequence[_Part], ranks: _Ran
     root.result.replace_all_uses_with(total.result)
     for op in (root, *reversed(moved)):
         Rewriter.erase_op(op)
+
+
+def _is_faster(
+    model: CostModel,
+    alone: Sequence[Operation],
+    shares: Sequence[Block],
+    root: SumOp | ckks.WeightedSumOp,
+    group: ResourceOp,
+) -> bool:
+    """Return whether the dearest share and the sum over the ranks take less time than all ops."""
+    message = AllReduceAddCiphertextOp(root.result, group)
+    shared = max(_milliseconds(model, block.ops) for block in shares)
+    faster = shared + _milliseconds(model, [message]) < _milliseconds(model, alone)
+    message.erase()
+    return faster
+
+
+def _milliseconds(model: CostModel, ops: Iterable[Operation]) -> float:
+    return sum(model.of(op).milliseconds for op in ops)
 
 
 def _private_ops(root: Operation) -> list[Operation]:

@@ -18,14 +18,17 @@ from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWal
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.analyses.ciphertext_states import holds_state, require_states
+from fhelium.analyses.program_parameters import program_parameters
 from fhelium.dialects import ckks
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
+from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.distributed import PendingType
 from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
+
+CKKS_OPERATIONS = frozenset(ckks.OPERATIONS)
 
 TYPE_AGNOSTIC = ("arith", "builtin", "cf", "dist", "fhelium", "func", "mem", "rns", "scf", "tensor")
 """Dialects whose ops carry values of any type, and so carry residues as they did ciphertexts."""
@@ -47,19 +50,9 @@ class ConvertCkksToRnsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not any(_is_ckks(inner) for inner in op.walk()):
             return
-        attribute = op.attributes.get(PARAMETERS)
-        if not isinstance(attribute, ParametersAttr):
-            raise PassFailure(
-                op,
-                f"found {attribute or 'nothing'} for {PARAMETERS} on the module, expected "
-                "#ckks.parameters<..>: the primes of each level come from there",
-            )
+        parameters = program_parameters(op, "the primes of each level come from there")
         for inner in op.walk():
-            _check(inner, attribute)
-        try:
-            parameters = Parameters.from_attribute(attribute)
-        except ValueError as error:
-            raise PassFailure(op, f"{PARAMETERS}: {error}") from error
+            _check(inner, op, parameters)
         PatternRewriteWalker(
             GreedyRewritePatternApplier(lowerings(parameters), dce_enabled=False),
             apply_recursively=False,
@@ -98,7 +91,7 @@ def _types(operation: Operation) -> list[Attribute]:
 
 def _stays_whole(operation: Operation) -> bool:
     """Return whether an op that is left works on ciphertexts as such: one of ours, or a guest's."""
-    if isinstance(operation, tuple(ckks.OPERATIONS)):
+    if type(operation) in CKKS_OPERATIONS:
         return True
     if operation.dialect_name() in TYPE_AGNOSTIC:
         return False
@@ -106,13 +99,15 @@ def _stays_whole(operation: Operation) -> bool:
 
 
 def _is_ckks(operation: Operation) -> bool:
-    return isinstance(operation, tuple(ckks.OPERATIONS)) or any(map(holds_state, _types(operation)))
+    return type(operation) in CKKS_OPERATIONS or any(map(holds_state, _types(operation)))
 
 
-def _check(operation: Operation, parameters: ParametersAttr) -> None:
+def _check(operation: Operation, module: ModuleOp, parameters: Parameters) -> None:
     """Refuse what can't be lowered, before anything is changed."""
-    if isinstance(operation, ModuleOp) and operation.attributes.get(PARAMETERS, parameters) != (
-        parameters
+    outermost = module.attributes[PARAMETERS]
+    if (
+        isinstance(operation, ModuleOp)
+        and operation.attributes.get(PARAMETERS, outermost) != outermost
     ):
         raise PassFailure(
             operation,

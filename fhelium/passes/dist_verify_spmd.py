@@ -16,6 +16,7 @@ from fhelium.dialects.distributed import (
     CollectiveOp,
     GroupType,
     PointToPointOp,
+    RankOp,
     SplitOp,
     StartOp,
 )
@@ -152,6 +153,9 @@ class _Verifier:
         """Return what one op issues, if it does so on all ranks alike."""
         match op:
             case func.FuncOp():
+                return ()
+            case RankOp():
+                self.check_size(op)
                 return ()
             case PointToPointOp():
                 self.check_group(op)
@@ -295,8 +299,7 @@ class _Verifier:
 
     def check_root(self, op: CollectiveOp) -> None:
         """Raise `PassFailure` for a root that a group of known size does not have."""
-        root, key = op.root_rank, group_key(op.group)
-        size = self.sizes.get(key) if isinstance(key, str) else None
+        root, size = op.root_rank, self.size(op.group)
         if size is None or root is None or root < size:
             return
         raise PassFailure(
@@ -304,6 +307,22 @@ class _Verifier:
             f"found root {root} of {op.name} in {_group_name(op.group)}, expected 0 "
             f"to {size - 1}: the group has {size} rank{'s' * (size > 1)}",
         )
+
+    def check_size(self, op: RankOp) -> None:
+        """Raise `PassFailure` for a program that is written for another number of ranks."""
+        size, expected = self.size(op.group), op.size
+        if size is None or expected is None or expected.value.data == size:
+            return
+        raise PassFailure(
+            op,
+            f"found {_group_name(op.group)} of size {size}, expected {expected.value.data}, the "
+            "size that the program is written for: start as many ranks, or write it for this size",
+        )
+
+    def size(self, group: SSAValue) -> int | None:
+        """The number of ranks of a group, if it is known."""
+        key = group_key(group)
+        return self.sizes.get(key) if isinstance(key, str) else None
 
 
 def _group_name(group: SSAValue) -> str:

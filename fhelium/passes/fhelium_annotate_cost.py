@@ -14,12 +14,8 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from fhelium.analyses.calibration import Calibration, CalibrationError
-from fhelium.analyses.cost_model import Cost, CostModel, ProgramCosts
-from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
-from fhelium.passes.failure import PassFailure
-from fhelium.passes.implementation_families import FAMILIES
-from fhelium.scheme.parameters import Parameters
+from fhelium.analyses.cost_model import Cost
+from fhelium.analyses.program_costs import costs_of
 
 COST = "fhelium.cost"
 LINK_COST = "fhelium.link_cost"
@@ -35,7 +31,9 @@ class FheliumAnnotateCostPass(ModulePass):
     estimated time; and `unknown`, where there are any, ops whose time is not known and left out.
     What a link computes from materials alone is not part of a function's cost, but its
     `fhelium.link_cost`. An op of `ckks` costs what its lowering does; what passes save later shows
-    when this pass comes last.
+    when this pass comes last. One that records an implementation takes the time of that, and so
+    does a fused region. Of several branches the dearest counts, and a collective counts for its
+    whole time where it is started, though arithmetic may hide it.
 
     - `calibration` is a file that `fhelium-run --calibrate` wrote; without it times are those of
       another machine, whose name `fhelium-opt -t cost` prints.
@@ -59,37 +57,6 @@ class FheliumAnnotateCostPass(ModulePass):
                 once = costs.total(function, once=True)
                 if once != Cost():
                     function.attributes[LINK_COST] = to_attribute(once)
-
-
-def costs_of(
-    module: ModuleOp, calibration: str | None = None, family: str = "torch", trips: int = 1
-) -> ProgramCosts:
-    """Return the costs of a module, with what the options of the pass say.
-
-    Raises `PassFailure` for options out of range, and for a module without parameters.
-    """
-    if family not in FAMILIES:
-        raise PassFailure(
-            module, f"found family={family}, expected one of {', '.join(sorted(FAMILIES))}"
-        )
-    if trips < 0:
-        raise PassFailure(module, f"found trips={trips}, expected at least 0")
-    attribute = module.attributes.get(PARAMETERS)
-    if not isinstance(attribute, ParametersAttr):
-        raise PassFailure(
-            module,
-            f"found no {PARAMETERS} on the module, expected #ckks.parameters<..>: what ops cost "
-            "depends on them",
-        )
-    try:
-        model = CostModel(
-            Parameters.from_attribute(attribute), Calibration.load(calibration), family
-        )
-    except CalibrationError as error:
-        raise PassFailure(module, str(error)) from None
-    except ValueError as error:
-        raise PassFailure(module, f"{PARAMETERS}: {error}") from None
-    return ProgramCosts(module, model, trips)
 
 
 def to_attribute(cost: Cost) -> DictionaryAttr:

@@ -12,15 +12,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.core import IN_PLACE, recorded_implementation, recorded_in_place
+from fhelium.dialects.traits import ViewsOperand
 from fhelium.passes import implementation_families
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES
 
-SHARED = (
-    *(ckks.ModSwitchOp, ckks.EncodeOp, ckks.EncryptOp, ckks.DecryptOp, ckks.DecodeOp),
-    *(rns.ComponentsOp, rns.ProjectOp, rns.ModuliOp),
-)
-"""Ops of ckks and rns whose results may be views of an operand, or belong to someone else."""
+NOT_OWN = (ckks.EncodeOp, ckks.EncryptOp, ckks.DecryptOp, ckks.DecodeOp, rns.ModuliOp)
+"""Ops of ckks and rns whose results are no views, but may belong to someone else."""
 
 OWN_NAMES = frozenset(name for family in FAMILIES.values() for name in family.values())
 """Implementations that are known to make new words, or to overwrite where they may."""
@@ -91,4 +89,5 @@ def makes_new_words(operation: object) -> bool:
     if not isinstance(operation, (*ckks.OPERATIONS, *rns.OPERATIONS, rns.FusedOp)):
         return False
     name = recorded_implementation(operation)
-    return not isinstance(operation, SHARED) and (name is None or name in OWN_NAMES)
+    shared = operation.has_trait(ViewsOperand) or isinstance(operation, NOT_OWN)
+    return not shared and (name is None or name in OWN_NAMES)

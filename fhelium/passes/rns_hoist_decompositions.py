@@ -39,7 +39,8 @@ class RnsHoistDecompositionsPass(ModulePass):
         ]
         for automorphism in several:
             _move_behind_users(automorphism)
-        cse(op)
+        if several:
+            cse(op)
 
 
 def _elements(value: SSAValue) -> set[int]:

@@ -14,8 +14,8 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 
 from fhelium.analyses.limb_branches import LimbBranch, values_read_whole
 from fhelium.analyses.limb_shares import LimbShares
+from fhelium.analyses.program_parameters import program_parameters
 from fhelium.analyses.rank_branches import branch_by_rank
-from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
 from fhelium.dialects.rns.types import PolyType, basis_text
@@ -51,7 +51,8 @@ class RnsShardLimbsPass(ModulePass):
         ]
         if self.ranks == 1 or not functions:
             return
-        limbs = LimbShares(_parameters(op), self.ranks)
+        parameters = program_parameters(op, "keep the attribute when you lower")
+        limbs = LimbShares(parameters, self.ranks)
         levels = limbs.parameters.max_level + 1
         if self.ranks > levels:
             raise PassFailure(
@@ -62,17 +63,6 @@ class RnsShardLimbsPass(ModulePass):
         for function in functions:
             _check(function, limbs.parameters)
             _shard(function, limbs, self.group)
-
-
-def _parameters(module: ModuleOp) -> Parameters:
-    attribute = parameters_of(module)
-    if attribute is None:
-        raise PassFailure(
-            module,
-            f"found no {PARAMETERS} on the module, expected the parameters that its limbs belong "
-            "to: keep the attribute when you lower",
-        )
-    return Parameters.from_attribute(attribute)
 
 
 def _polynomials(function: FuncOp) -> Iterator[SSAValue]:
@@ -113,7 +103,7 @@ def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
     inside = [op for op in block.ops if op not in outside]
     terminator = inside.pop()
     group = ResourceOp(group_name, GroupType())
-    rank = RankOp(group)
+    rank = RankOp(group, limbs.ranks)
     group.location = rank.location = function.location
     known = [*block.args, *(result for op in block.ops if op in outside for result in op.results)]
     given = [

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from fhelium.analyses.magnitudes import largest_magnitude
 from fhelium.analyses.slot_count import packed_slots
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass, highest_level
@@ -24,9 +25,12 @@ class SecureSelectParametersPass(ModulePass):
     slots each time, until the ring that the levels need has as many. What `secure-pack` and
     `ckks-lazy` make of the program then fits.
 
-    `precision` and `largest` are those of `ckks-select-parameters`; `min-slots` is how many slots
-    there have to be, to make room for a batch. Parameters that are there already stay, and a
-    program without secret tensors is left alone.
+    `precision` and `min-slots`, which makes room for a batch, are those of
+    `ckks-select-parameters`. `largest` bounds the magnitude of inputs, and of what matrices, sums of
+    elements and polynomials yield; where constants of the program make a value larger, that counts.
+    Give it where weights or inputs are larger than 1: a value that does not fit decrypts to
+    something else. Parameters that are there already stay, and a program without secret tensors is
+    left alone.
     """
 
     name = "secure-select-parameters"
@@ -38,6 +42,7 @@ class SecureSelectParametersPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if PARAMETERS in op.attributes or not _has_secrets(op):
             return
+        largest = largest_magnitude(op, self.largest)
         while True:
             trial = op.clone()
             known = op.attributes.pop(PARAMETERS, None)
@@ -53,7 +58,7 @@ class SecureSelectParametersPass(ModulePass):
             CkksSelectParametersPass(
                 depth=highest_level(trial),
                 precision=self.precision,
-                largest=self.largest,
+                largest=largest,
                 min_slots=max(self.min_slots, packed_slots(trial) or 1),
             ).apply(ctx, op)
             if op.attributes[PARAMETERS] == known:

@@ -44,7 +44,8 @@ def encode(
     if found > largest:
         raise ValueError(
             f"a value of magnitude {found:g} is too large: at scale {scale:g} and level {level} "
-            f"the largest is {largest:g}. Use a smaller scale or a higher level"
+            f"the largest is {largest:g}. Use a smaller scale or a higher level, or parameters "
+            "that were chosen for such values (`largest`)"
         )
     ring, target = parameters.ring, torch.device(device or "cpu")
     kernels = kernels_for(ring.ring_degree, target)

@@ -2,25 +2,35 @@
 
 Each op is linked into a program of its own that runs it several times, each on random residues of
 its own and with a result of its own. What a run costs beside its ops is the same for a program that
-runs it once, and is taken off. Among other ops each takes longer, since they share the caches and
-move the allocator on: by how much is measured on a program of several ops.
+runs it once, and is taken off; it has samples of its own, from programs without ops. Among other
+ops each takes longer, since they share the caches and move the allocator on: by how much is
+measured on a program of several ops.
 """
 
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import torch
 import torch.distributed
 from rich.progress import track
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from fhelium.analyses.calibration import OPERATIONS, Calibration, Sample
-from fhelium.analyses.cost_model import VIEWS, CostModel, ProgramCosts, units_of
+from fhelium.analyses.calibration import (
+    ALL_REDUCE,
+    OPERATIONS,
+    OWN_KERNELS,
+    RUN,
+    WHOLE,
+    Calibration,
+    Sample,
+)
+from fhelium.analyses.cost_model import CostModel, units_of
+from fhelium.analyses.program_costs import ProgramCosts
 from fhelium.backend import (
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
@@ -36,18 +46,26 @@ from fhelium.backend import (
 from fhelium.backend.invocation import basis_prime_ids
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import PARAMETERS
-from fhelium.dialects.ckks.types import KeyKind, KeyType, PlaintextType
+from fhelium.dialects.ckks.types import CiphertextType, KeyType
 from fhelium.dialects.core import IMPLEMENTATION, ResourceOp
-from fhelium.dialects.distributed import AllReduceAddCiphertextOp, GroupType
-from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
+from fhelium.dialects.distributed import GroupType
+from fhelium.dialects.rns.types import Form, PolyType
+from fhelium.dialects.traits import ViewsOperand
 from fhelium.frontends.tracing import Vector, trace
 from fhelium.passes.implementation_families import FAMILIES
+from fhelium.scheme.ciphertext import Ciphertext
 from fhelium.scheme.encoding import encode
 from fhelium.scheme.encryption import encrypt
 from fhelium.scheme.keys import generate_relinearization_key, generate_secret_key
 from fhelium.scheme.parameters import Parameters
-
-Build = Callable[..., Operation]
+from fhelium.tools.calibration_cases import (
+    STEPS,
+    Case,
+    cases_of,
+    collectives,
+    fused_cases,
+    whole_cases,
+)
 
 REPEATS = 5
 """How often the longer of two programs runs an op more than the shorter one."""
@@ -62,25 +80,19 @@ MOST_IN_COMPANY = 1.5
 """More than that is the doing of other processes."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """An op to measure: `build` makes it from arguments of `types`, and from the key or group."""
-
-    types: tuple[Attribute, ...]
-    build: Build
-    resource: Attribute | None = None
-
-
 def calibrate(parameters: Parameters, families: tuple[str, ...] = tuple(FAMILIES)) -> Calibration:
     """Measure the ops that programs with these parameters are made of, at a ladder of sizes.
 
     Collectives are measured where this process is in a group, and then on every rank.
     """
-    cases = list(cases_of(parameters))
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
+    cases = [*cases_of(parameters), *whole_cases(parameters), *fused_cases(parameters)]
+    in_group = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if in_group:
         cases += list(collectives(parameters))
     bench = _Bench(parameters)
     samples: list[Sample] = []
+    if "torch" in families:
+        samples += [bench.run_sample(groups) for groups in ((), (GroupType(),))[: 1 + in_group]]
     for family in families:
         # What disturbs one sweep is gone by the next.
         sweeps = [
@@ -124,7 +136,7 @@ def _rotations_and_product(x: Vector, y: Vector) -> Vector:
 
 
 def _in_company(sample: Sample, factor: float) -> Sample:
-    if sample.op == AllReduceAddCiphertextOp.name:
+    if sample.op == ALL_REDUCE:
         return sample
     return replace(sample, seconds=float(f"{sample.seconds * factor:.4g}"))
 
@@ -138,104 +150,49 @@ def machine() -> str:
     )
 
 
-def cases_of(parameters: Parameters) -> Iterator[Case]:
-    """Yield every op of `rns`, and encoding, at a ladder of limbs."""
-    levels = sorted({0, parameters.max_level // 3, parameters.max_level})
-    special = BasisAttr(p=range(len(parameters.special)))
-    raised = [BasisAttr(parameters.q_limbs(each), special.p) for each in levels]
-    ladder = [BasisAttr(q=parameters.q_limbs(each)) for each in levels]
-    for basis in ladder:
-        one, two, three = (PolyType(basis, n, Form.EVALUATION) for n in (1, 2, 3))
-        yield Case((two, two), rns.AddOp)
-        yield Case((two, two), rns.SubOp)
-        yield Case((two,), rns.NegateOp)
-        yield Case((two, one), rns.MulOp)
-        yield Case((two, two), rns.MulOp)
-        yield Case((two,), rns.SquareOp)
-        yield Case((two,), lambda x: rns.AddConstantOp(x, 12345))
-        yield Case((two,), lambda x: rns.MulConstantOp(x, 12345))
-        for terms in (1, 8):
-            yield Case((two, one), lambda x, w, n=terms: rns.WeightedSumOp([x] * n, [w] * n))
-        yield Case((three,), lambda x: rns.ComponentsOp(x, 0, 2))
-        yield Case((two,), lambda x, b=basis: rns.ProjectOp(x, b))
-    first = PolyType(special, 1, Form.COEFFICIENT)
-    for basis in (special, *ladder, *raised):
-        for components in (1, 2):
-            poly = PolyType(basis, components, Form.EVALUATION)
-            yield Case((poly,), rns.InttOp)
-            yield Case((poly.replace(form=Form.COEFFICIENT),), rns.NttOp)
-            yield Case((poly,), lambda x: rns.AutomorphismOp(x, 5))
-    for level, over in zip(levels, raised, strict=True):
-        kept = BasisAttr(q=parameters.q_limbs(level))
-        for digit in parameters.digit_limbs(level)[:1]:
-            source = PolyType(BasisAttr(q=digit), 1, Form.COEFFICIENT)
-            yield Case((source,), lambda x, b=over: rns.ModUpOp(x, b))
-        for components in (1, 2):
-            source = first.replace(components=components)
-            yield Case((source,), lambda x, b=kept: rns.ModUpOp(x, b))
-            whole = PolyType(over, components, Form.EVALUATION)
-            yield Case((whole, whole.replace(basis=kept)), rns.ModDownOp)
-        if level:
-            group = BasisAttr(q=parameters.group_limbs(level))
-            below = BasisAttr(q=parameters.q_limbs(level - 1))
-            source = PolyType(group, 2, Form.COEFFICIENT)
-            yield Case((source,), lambda x, b=below: rns.ModUpOp(x, b))
-        yield Case((PolyType(kept, 2, Form.EVALUATION),), lambda x, b=over: rns.ScaleUpOp(x, b))
-        digits = len(parameters.digit_limbs(level))
-        yield Case(
-            (PolyType(over, 1, Form.EVALUATION),),
-            lambda key, x, n=digits: rns.KeyProductOp([x] * n, key),
-            KeyType(KeyKind.RELINEARIZATION),
-        )
-        plaintext = PlaintextType(level, parameters.scale, Form.EVALUATION)
-        yield Case(
-            (TensorType(f64, [parameters.slots]),), lambda x, t=plaintext: ckks.EncodeOp(x, t)
-        )
-
-
-def collectives(parameters: Parameters) -> Iterator[Case]:
-    """Yield the sum over ranks at a ladder of limbs."""
-    for level in sorted({0, parameters.max_level // 2, parameters.max_level}):
-        basis = BasisAttr(q=parameters.q_limbs(level))
-
-        def build(group: SSAValue, x: SSAValue, basis: BasisAttr = basis) -> Operation:
-            moduli = rns.ModuliOp(basis)
-            return AllReduceAddCiphertextOp(x, group, moduli.result)
-
-        yield Case((PolyType(basis, 2, Form.EVALUATION),), build, GroupType())
-
-
 class _Bench:
-    """What programs of one op run with: a key that is thrown away, and inputs."""
+    """What programs of one op run with: keys that are thrown away, and inputs."""
 
     def __init__(self, parameters: Parameters):
         self.parameters = parameters
         key = generate_relinearization_key(generate_secret_key(parameters))
-        # Programs switch with one key after another, so each use has a copy of its own.
-        kind = KeyType(KeyKind.RELINEARIZATION).resource_kind
-        self.keys = [
-            BoundResource(f"resource{i}", kind, replace(key, data=key.data.clone(), seed=None))
-            for i in range(1 + REPEATS)
-        ]
+        # Programs switch with one key after another, so there are several copies.
+        count = max(1 + REPEATS, len(STEPS))
+        self.keys = [replace(key, data=key.data.clone(), seed=None) for _ in range(count)]
 
     def samples(self, family: str, case: Case) -> Iterator[Sample]:
         """Measure a case; nothing comes of one that the family has no implementation of."""
         once, often = (self._program(family, case, 1 + n) for n in (0, REPEATS))
         if once is None or often is None:
             return
-        if isinstance(case.resource, GroupType):
-            # Ranks first agree on what they run, so a run is the measure; each runs it as often.
-            seconds = _fastest(self._run(once, case), COLLECTIVE_ROUNDS)
-        else:
-            seconds = _difference(self._run(once, case), self._run(often, case)) / REPEATS
+        # Each rank runs collectives as often.
+        rounds = COLLECTIVE_ROUNDS if case.is_collective else None
+        seconds = _difference(self._run(once), self._run(often), rounds) / REPEATS
         op = next(op for op in once.module.walk() if op.name in OPERATIONS and op.operands)
-        units = units_of(op)
-        if isinstance(op, ckks.EncodeOp):
-            assert op.result.type.level is not None
-            units = len(self.parameters.q_limbs(op.result.type.level))
-        if isinstance(op, VIEWS):
-            units = 1
-        yield Sample(family, op.name, self.parameters.ring_degree, units, float(f"{seconds:.4g}"))
+        yield self._sample(family, op.name, self._units(op), seconds)
+
+    def run_sample(self, groups: tuple[GroupType, ...]) -> Sample:
+        """Measure what a run costs beside its ops: checks of an input, and agreement in groups."""
+        type = CiphertextType(0, self.parameters.scale, 2, Form.EVALUATION)
+        block = Block([ResourceOp("group", each) for each in groups], arg_types=[type])
+        block.add_op(ReturnOp(*block.args))
+        run = self._run(self._program_of(block))
+        return self._sample("torch", RUN, 1 + len(groups), _fastest(run, COLLECTIVE_ROUNDS))
+
+    def _sample(self, family: str, name: str, units: int, seconds: float) -> Sample:
+        return Sample(family, name, self.parameters.ring_degree, units, float(f"{seconds:.4g}"))
+
+    def _units(self, op: Operation) -> int:
+        match op:
+            case ckks.EncodeOp():
+                assert op.result.type.level is not None
+                return len(self.parameters.q_limbs(op.result.type.level))
+            case _ if op.name in WHOLE:
+                return CostModel(self.parameters, Calibration("", ())).of(op).ntts
+            case _ if op.has_trait(ViewsOperand):
+                return 1
+            case _:
+                return units_of(op)
 
     def _program(self, family: str, case: Case, repeats: int) -> Program | None:
         types = case.types * repeats
@@ -243,13 +200,14 @@ class _Bench:
         results: list[SSAValue] = []
         for number in range(repeats):
             first = number * len(case.types)
-            arguments: list[SSAValue] = [*block.args[first : first + len(case.types)]]
-            if case.resource is not None:
-                resource = ResourceOp(f"resource{number}", case.resource)
+            values: list[SSAValue] = []
+            for index, type in enumerate(case.resources, number * len(case.resources)):
+                name = "group" if case.is_collective else f"key{index % len(self.keys)}"
+                resource = ResourceOp(name, type)
                 block.add_op(resource)
-                arguments.insert(0, resource.result)
-            op = case.build(*arguments)
-            if family != "torch" and op.name not in FAMILIES[family]:
+                values.append(resource.result)
+            op = case.build(*values, *block.args[first : first + len(case.types)])
+            if not _is_measured(family, op):
                 return None
             if op.name in FAMILIES[family]:
                 op.attributes[IMPLEMENTATION] = StringAttr(FAMILIES[family][op.name])
@@ -260,39 +218,77 @@ class _Bench:
             results.append(op.results[0])
         # All are returned, so that each goes to memory of its own.
         block.add_op(ReturnOp(*results))
-        function = FuncOp("main", (types, [result.type for result in results]), Region(block))
+        return self._program_of(block)
+
+    def _program_of(self, block: Block) -> Program:
+        """Return a program of one block, which ends with a return."""
+        assert block.last_op is not None
+        types = ([each.type for each in block.args], block.last_op.operand_types)
+        function = FuncOp("main", types, Region(block))
         return Program(ModuleOp([function], {PARAMETERS: self.parameters.to_attribute()}))
 
-    def _run(self, program: Program, case: Case) -> Callable[[], object]:
-        resources = self.keys
-        if isinstance(case.resource, GroupType):
-            group = ProcessGroupExecutionResource()
-            resources = [
-                BoundResource(key.symbol, PROCESS_GROUP_RESOURCE_KIND, group) for key in self.keys
-            ]
-        backend = OperationBackend(named_resources=ResourceBindings(resources))
+    def _run(self, program: Program) -> Callable[[], object]:
+        found = {op.symbol_name: op for op in program.module.walk() if isinstance(op, ResourceOp)}
+        resources = ResourceBindings(
+            self._bound(name, op.result.type) for name, op in found.items()
+        )
+        backend = OperationBackend(named_resources=resources)
         executable = backend.link(Compilation(program, pipeline=Pipeline()))
         inputs = [self._input(type) for type in program.function().function_type.inputs]
         return lambda: executable.run(*inputs)
 
-    def _input(self, type: Attribute) -> torch.Tensor:
-        if isinstance(type, TensorType):
-            return torch.rand(type.get_shape(), dtype=torch.float64)
-        assert isinstance(type, PolyType)
-        limbs = basis_prime_ids(type.basis, self.parameters)
-        shape = (type.components, self.parameters.ring_degree)
+    def _bound(self, name: str, type: Attribute) -> BoundResource:
+        if not isinstance(type, KeyType):
+            group = ProcessGroupExecutionResource()
+            return BoundResource(name, PROCESS_GROUP_RESOURCE_KIND, group)
+        key = self.keys[int(name.removeprefix("key"))]
+        # The words are those of one key: which it is for makes no difference to the time.
+        key = replace(key, kind=type.kind.value, step=type.step)
+        return BoundResource(name, type.resource_kind, key)
+
+    def _input(self, type: Attribute) -> torch.Tensor | Ciphertext:
+        parameters = self.parameters
+        match type:
+            case TensorType():
+                return torch.rand(type.get_shape(), dtype=torch.float64)
+            case CiphertextType(
+                level=int() as level, scale=float() as scale, components=int() as n
+            ):
+                return Ciphertext(
+                    self._residues(n, parameters.q_limbs(level)), parameters, level, scale
+                )
+            case _:
+                assert isinstance(type, PolyType)
+                return self._residues(type.components, basis_prime_ids(type.basis, parameters))
+
+    def _residues(self, components: int, limbs: tuple[int, ...]) -> torch.Tensor:
+        shape = (components, self.parameters.ring_degree)
         rows = [torch.randint(self.parameters.primes[limb], shape) for limb in limbs]
         return torch.stack(rows, dim=1)
 
 
-def _difference(short: Callable[[], object], long: Callable[[], object]) -> float:
-    """Return by how many seconds the second takes longer, undisturbed; runs take turns."""
+def _is_measured(family: str, op: Operation) -> bool:
+    """Whether a family has the op, and takes another time for it than for what it is made of."""
+    if op.name in WHOLE or isinstance(op, rns.FusedOp):
+        return family in OWN_KERNELS
+    return family == "torch" or op.name in FAMILIES[family]
+
+
+def _difference(
+    short: Callable[[], object], long: Callable[[], object], rounds: int | None = None
+) -> float:
+    """Return by how many seconds the second takes longer, undisturbed; runs take turns.
+
+    There are so many `rounds`, or as many as go into the time for an op.
+    """
     start = time.perf_counter()
     short()
     long()
-    rounds = max(LEAST_ROUNDS, int(SECONDS / (time.perf_counter() - start)))
+    if rounds is None:
+        rounds = max(LEAST_ROUNDS, int(SECONDS / (time.perf_counter() - start)))
+        rounds = min(rounds, MOST_ROUNDS)
     least = {short: inf, long: inf}
-    for _ in range(min(rounds, MOST_ROUNDS)):
+    for _ in range(rounds):
         for run in least:
             least[run] = min(least[run], _fastest(run, 1))
     return max(least[long] - least[short], 1e-9)

@@ -12,10 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
-from fhelium.analyses.cost_model import NOTHING, Cost, Line, ProgramCosts
-from fhelium.passes.fhelium_annotate_cost import costs_of
+from fhelium.analyses.cost_model import NOTHING, Cost
+from fhelium.analyses.program_costs import Line, ProgramCosts, costs_of
 
 WIDTH = 100
+
+BESIDE = "(beside ops)"
+"""The row of what a run costs beside its ops."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,14 @@ def _table(function: FuncOp, costs: ProgramCosts) -> Table:
         table.add_column(column, justify="right")
     rows: dict[tuple[bool, str], list[Line]] = defaultdict(list)
     for line in costs.lines(function):
-        rows[line.once, line.op.name].append(line)
+        rows[line.once, BESIDE if line.op is function else line.op.name].append(line)
     for once in (True, False):
         found = {name: lines for (when, name), lines in rows.items() if when is once}
         for name, lines in sorted(found.items(), key=lambda row: -_sum(row[1]).milliseconds):
             table.add_row(*_cells(name, sum(line.times for line in lines), _sum(lines)))
         if found or not once:
             total = costs.total(function, once=once)
-            times = sum(line.times for lines in found.values() for line in lines)
+            times = sum(sum(line.times for line in found[name]) for name in found if name != BESIDE)
             table.add_row(*_cells("link, once" if once else "run", times, total), style="bold")
             table.add_section()
     return table

@@ -45,17 +45,19 @@ def tell(function: Callable[..., Any], *arguments: Any) -> Told:
     return "nothing", ""
 
 
-def world() -> ProcessGroupExecutionResource:
-    """Return the default group, with the deadline of these tests."""
+def world(deadline: float = DEADLINE) -> ProcessGroupExecutionResource:
+    """Return the default group, with a deadline in seconds."""
     rank_watch.BEAT_SECONDS, rank_watch.PATIENCE_SECONDS = 0.1, 1.0
     group = ProcessGroupExecutionResource()
-    group.set_deadline(timedelta(seconds=DEADLINE))
+    group.set_deadline(timedelta(seconds=deadline))
     return group
 
 
-def linked(text: str, pipeline: str = "canonicalize") -> ProgramExecutable:
+def linked(
+    text: str, pipeline: str = "canonicalize", deadline: float = DEADLINE
+) -> ProgramExecutable:
     """Link a program on the default group, which it calls @world."""
-    resources = ResourceBindings([BoundResource("world", "process-group", world())])
+    resources = ResourceBindings([BoundResource("world", "process-group", world(deadline))])
     backend = OperationBackend(named_resources=resources)
     return backend.link(Compilation(Program.parse(text), pipeline=Pipeline.parse(pipeline)))
 

@@ -1,5 +1,6 @@
 """What depends on materials alone is computed once, at link: what that is, and that it stays."""
 
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -136,6 +137,74 @@ def test_a_result_that_the_caller_may_write_to_is_computed_on_each_run() -> None
     first = values(executable.run(X))
     assert values(executable.run(X)) == first == [[24, 34]]
     assert calls.labels == ["a", *"bcdqqy", *"bcdqqy"]
+
+
+RETURNED = {
+    "the material": "func.return %m : P2",
+    "components": """%c = rns.components %m[1 to 2] : P2 -> P1
+      func.return %c : P1""",
+    "limbs": """%c = rns.project %m : P2 -> LOW
+      func.return %c : LOW""",
+    "a view of a view": """%c = rns.components %m[1 to 2] : P2 -> P1
+      %d = rns.project %c : P1 -> LOW1
+      func.return %d : LOW1""",
+    "a branch": """%true = arith.constant true
+      %r = scf.if %true -> (P2) {
+        scf.yield %m : P2
+      } else {
+        scf.yield %x : P2
+      }
+      func.return %r : P2""",
+    "a call": """%r = func.call @same() : () -> P2
+      func.return %r : P2""",
+}
+
+
+@pytest.mark.parametrize("body", RETURNED.values(), ids=RETURNED)
+def test_a_caller_that_writes_to_a_returned_material_changes_no_other_run(
+    parameters: Parameters, body: str
+) -> None:
+    result = body.rsplit(" : ", 1)[1]
+    text = f"""func.func @main(%x: P2) -> {result} {{
+      %m = fhelium.material @m : P2
+      {body}
+    }}
+    func.func @same() -> P2 {{
+      %m = fhelium.material @m : P2
+      func.return %m : P2
+    }}"""
+    for name, components, limbs in (("P2", 2, 2), ("P1", 1, 2), ("LOW1", 1, 1), ("LOW", 2, 1)):
+        kind = f"!rns.poly<basis = Q[0:{limbs}], components = {components}, form = evaluation>"
+        text = re.sub(rf"\b{name}\b", kind, text)
+    material = torch.arange(2 * 2 * parameters.ring_degree).reshape(2, 2, -1)
+    before = material.clone()
+    executable = link(parameters, text, m=material)
+    x = torch.zeros_like(material)
+    first = executable.run(x)
+    assert isinstance(first, torch.Tensor)
+    kept = first.clone()
+    first += 1
+    assert torch.equal(material, before)
+    again = executable.run(x)
+    assert isinstance(again, torch.Tensor)
+    assert torch.equal(again, kept)
+
+
+def test_a_material_that_no_result_shares_is_not_copied() -> None:
+    executable = Calls().link(
+        """%y = "probe.op"(%x, %m) {label = "y"} : (T, T) -> T
+          func.return %y : T"""
+    )
+    assert "clone" not in executable.host_source
+
+
+def test_a_number_that_is_a_material_is_returned() -> None:
+    text = """func.func @main() -> f64 {
+      %m = fhelium.material @m : f64
+      func.return %m : f64
+    }"""
+    backend = OperationBackend()
+    assert backend.link(Compilation(parsed(text), {"m": 2.5}, Pipeline())).run() == 2.5
 
 
 @pytest.mark.parametrize(

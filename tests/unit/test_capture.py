@@ -306,6 +306,12 @@ REFUSED = {
     "F.linear(torch.ones(4), x.reshape(1, 4))": "for 'input', expected a secret value",
     "x * float('inf')": "found an infinite number or NaN",
     "x * torch.tensor([1.0, float('nan'), 1.0, 1.0])": "with infinite values or NaN",
+    "x ** float('inf')": "found the exponent inf, expected a whole number",
+    "x ** float('nan')": "found the exponent nan, expected a whole number",
+    "F.linear(x, torch.ones(4))": "a weight of shape 4, expected a matrix: use x @ weight",
+    "x * torch.tensor([1 + 1j, 2, 3, 4])": "with complex values, expected real ones: give the real",
+    "x * torch.tensor(1j)": "with complex values, expected real ones",
+    "x / torch.tensor([1 + 1j, 2, 3, 4])": "with complex values, expected real ones",
 }
 REFUSED_IMAGES = {
     "F.conv2d(x, torch.ones(1, 2, 2, 2), dilation=2)": "found dilation = [2, 2], expected 1",
@@ -400,6 +406,7 @@ def test_what_torch_export_cannot_trace_is_said_with_its_own_words():
         ((), {}, TypeError, "expected a tuple of at least one tensor"),
         (([1.0],), {}, TypeError, "found a list in example_inputs, expected tensors"),
         ((VECTOR.long(),), {}, TypeError, "dtype torch.int64, expected a floating-point one"),
+        ((VECTOR[:0],), {}, ValueError, r"has the shape \[0\], expected sizes of at least 1"),
         ((VECTOR,), {"secret": "image"}, TypeError, r"expected a list of names: \['image'\]"),
         ((VECTOR,), {"secret": ["imag"]}, ValueError, "found secret input 'imag', .*'image'\\?"),
         ((VECTOR,), {"secret": [1]}, ValueError, "found secret input 1, expected of \\['image'\\]"),

@@ -84,6 +84,10 @@ def test_the_error_has_three_digits_and_is_rounded_up():
     [
         ((0, (0, 1)), "found the degree 0, expected 1 to 255"),
         ((256, (0, 1)), "found the degree 256, expected 1 to 255"),
+        ((3.5, (0, 1)), "found the degree 3.5, expected a whole number from 1 to 255"),
+        ((True, (0, 1)), "found the degree True, expected a whole number from 1 to 255"),
+        ((3, (-1,)), r"found the interval \(-1,\), expected two finite numbers a < b"),
+        ((3, None), "found the interval None, expected two finite numbers a < b"),
         ((3, (1, 1)), r"found the interval \(1, 1\), expected two finite numbers a < b"),
         ((3, (0, float("inf"))), "expected two finite numbers a < b"),
         ((3, (0, 1), "taylor"), "found the method 'taylor', expected 'minimax' or 'least_squares'"),

@@ -11,16 +11,18 @@ import pytest
 
 from fhelium.analyses.calibration import (
     OPERATIONS,
+    RUN,
+    WHOLE,
     Calibration,
     CalibrationError,
     Sample,
     default_calibration,
 )
-from fhelium.analyses.cost_model import Cost, CostModel, ProgramCosts
+from fhelium.analyses.cost_model import Cost, CostModel
+from fhelium.analyses.program_costs import ProgramCosts, costs_of
 from fhelium.dialects import rns
 from fhelium.frontends.program import Program
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.fhelium_annotate_cost import costs_of
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.parameters import Parameters
@@ -68,6 +70,12 @@ def test_samples_and_what_lies_between():
     assert seconds(1024, 2) == pytest.approx(0.25)
     assert seconds(1024, 16) == pytest.approx(1.6)
     assert seconds(4096, 4) == pytest.approx(0.5 * 4 * 12 / 10)
+    message = replace(SAMPLE, op="dist.all_reduce_add_ciphertext")
+    run = replace(SAMPLE, op="func.func")
+    others = Calibration("", (message, run))
+    for units, expected in ((2, 0.5), (8, 1.0)):
+        assert others.seconds("torch", message.op, 1024, units) == pytest.approx(expected)
+    assert others.seconds("torch", run.op, 4096, 4) == 0.5
     assert calibration.seconds("cpu", "rns.ntt", 1024, 4) is None
     assert calibration.seconds("torch", "rns.add", 1024, 4) is None
 
@@ -102,6 +110,104 @@ def test_recorded_implementations_decide_the_family():
     assert after.unknown == before.unknown > 0
 
 
+def sample(family: str, op: str, units: int, seconds: float) -> Sample:
+    return Sample(family, op, SMALL.ring_degree, units, seconds)
+
+
+def test_ops_that_run_whole_take_the_time_of_their_kernels():
+    program = Program.parse(PROGRAM)
+    rotations = [sample("cpu", "ckks.rotate", 10, 1.0), sample("cpu", "ckks.rotate", 30, 3.0)]
+    parts = [sample(f, op, 1, 1e-9) for f in ("torch", "cpu") for op in rns_names()]
+    model = CostModel(SMALL, Calibration("", (*rotations, *parts)))
+    rotate = next(op for op in program.module.walk() if op.name == "ckks.rotate")
+    lowered = model.of(rotate)
+    assert lowered.milliseconds < 1e-3
+    for family, milliseconds in (("cpu", 100.0 * lowered.ntts), ("torch", lowered.milliseconds)):
+        assign = (
+            f'fhelium-assign-implementations{{target={family} op="ckks.rotate" overwrite=true}}'
+        )
+        Pipeline.parse(assign).apply(program)
+        whole = model.of(rotate)
+        assert whole.milliseconds == pytest.approx(milliseconds)
+        # Counts are those of the lowering.
+        assert replace(whole, milliseconds=0.0) == replace(lowered, milliseconds=0.0)
+
+
+def rns_names() -> list[str]:
+    return [op.name for op in rns.OPERATIONS]
+
+
+def test_all_that_cpu_default_leaves_has_samples():
+    program = Program.parse(PROGRAM)
+    Pipeline.parse("cpu-default").apply(program)
+    lines = costs_of(program.module).lines(program.function())
+    assert {"ckks.rotate", "rns.fused", "func.func"} <= {line.op.name for line in lines}
+    # Only what the default calibration has no samples of would be unknown, or of no time.
+    assert all(line.cost.unknown == 0 and line.cost.milliseconds > 0 for line in lines)
+
+
+def test_a_fused_region_is_one_trip_through_memory():
+    poly = "!rns.poly<basis = Q[0:2], components = 2, form = evaluation>"
+    text = f"""
+    builtin.module attributes {{ckks.parameters = {SMALL.to_attribute()}}} {{
+      func.func @f(%x: {poly}, %y: {poly}) -> {poly} {{
+        %r = rns.fused (%a = %x, %b = %y) : ({poly}, {poly}) -> {poly} {{
+          %s = rns.add %a, %b : ({poly}, {poly}) -> {poly}
+          %t = rns.mul_constant %s, 3 : {poly}
+          rns.yield %t : {poly}
+        }}
+        func.return %r : {poly}
+      }}
+    }}"""
+    program = Program.parse(text)
+    words = 2 * 2 * SMALL.ring_degree * 8
+    parts = [sample("torch", "rns.add", 1, 1.0), sample("torch", "rns.mul_constant", 1, 2.0)]
+    one = sample("cpu", "rns.fused", 1, 0.5)
+
+    def cost(family: str) -> Cost:
+        model = CostModel(SMALL, Calibration("", (*parts, one)), family)
+        return ProgramCosts(program.module, model).total(program.function("f"))
+
+    # Two ops of four polynomials: three and two values in memory. Or three values and a product.
+    assert cost("torch") == Cost(bytes=5 * words, milliseconds=4 * (1000.0 + 2000.0))
+    assert cost("cpu") == Cost(bytes=3 * words, milliseconds=(3 * 4 + 2 * 4) * 500.0)
+
+
+@pytest.mark.parametrize(("message", "split"), [(0.11, False), (0.09, True)])
+def test_a_calibration_decides_what_is_distributed(message: float, split: bool, tmp_path: Path):
+    # On one rank three terms take 0.3 seconds, on the busier one of two 0.2.
+    times = [sample("torch", "rns.square", 1, 0.1 / 18), sample("torch", "rns.add", 1, 1e-9)]
+    file = tmp_path / "here.json"
+    samples = (sample("torch", "dist.all_reduce_add_ciphertext", 9, message), *times)
+    file.write_text(Calibration("", samples).to_json())
+    terms = "\n".join(f"%s{i} = ckks.square %{v} : !ct -> !ct3" for i, v in enumerate("xyz"))
+    text = (
+        PROGRAM[: PROGRAM.index("  func.func")]
+        + f"""
+      func.func @main(%x: !ct, %y: !ct, %z: !ct) -> !ct3 {{
+        {terms}
+        %0 = ckks.add %s0, %s1 : !ct3
+        %1 = ckks.add %0, %s2 : !ct3
+        func.return %1 : !ct3
+      }}
+    }}"""
+    )
+    program = Program.parse(text)
+    options = f'ranks=2 least=2 by=time calibration="{file}"'
+    Pipeline.parse(f"ckks-distribute-weighted-sum{{{options}}}").apply(program)
+    program.verify()
+    assert ("dist.all_reduce_add_ciphertext" in str(program.module)) is split
+
+
+def test_a_run_costs_what_its_groups_do():
+    text = PROGRAM.replace("%sum =", "%g = fhelium.resource @g : !dist.group\n %sum =")
+    samples = (sample("torch", "func.func", 1, 1.0), sample("torch", "func.func", 2, 3.0))
+    model = CostModel(SMALL, Calibration("", samples))
+    for source, milliseconds in ((PROGRAM, 1000.0), (text, 3000.0)):
+        function = Program.parse(source).function()
+        assert model.of_run(function) == Cost(milliseconds=milliseconds)
+
+
 def test_calibration_files_come_back():
     calibration = Calibration("a machine", (SAMPLE, replace(SAMPLE, family="cpu")))
     assert Calibration.from_json(calibration.to_json(), "file") == calibration
@@ -126,7 +232,7 @@ def with_sample(**changes: object) -> str:
         ('{"version": 1, "machine": "", "samples": [3]}', "sample 0: expected an object with fam"),
         (with_sample(extra=1), "sample 0: expected an object with family, op, ring_degree, units,"),
         (with_sample(family="gpu"), "sample 0: found family 'gpu', expected one of torch, cpu"),
-        (with_sample(op=[]), "sample 0: found op [], expected an op of rns"),
+        (with_sample(op=[]), "sample 0: found op [], expected an op that is measured"),
         (with_sample(ring_degree=12), "sample 0: found ring_degree 12, expected a power of two"),
         (with_sample(ring_degree=4), "sample 0: found ring_degree 4, expected a power of two"),
         (with_sample(units=0), "sample 0: found units 0, expected 1 to"),
@@ -173,8 +279,9 @@ def test_calibrate(
     assert f"wrote {file}: {len(calibration.samples)} samples" in capsys.readouterr().out
     measured = {sample.op for sample in calibration.samples}
     assert {sample.family for sample in calibration.samples} == {family}
-    found = {name for name in OPERATIONS if name in FAMILIES[family]} - {"rns.moduli"}
-    assert measured == found
+    # What torch runs whole is what it runs one by one.
+    expected = {*FAMILIES[family]} & OPERATIONS - {"rns.moduli"}
+    assert measured == (expected - WHOLE - {"rns.fused"} | {RUN} if family == "torch" else expected)
     program = Program.parse(PROGRAM)
     costs = costs_of(program.module, str(file))
     assert costs.model.calibration.machine.startswith("measured on ")

@@ -161,6 +161,18 @@ def test_same_bits_as_the_reference(batch: tuple[int, ...], log_n: int) -> None:
         )
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_digits_of_different_batches(order: int) -> None:
+    """In both orders: the batch of the first digit is not that of the sum."""
+    digits = [random(RING, LIMBS, *batch, 1) for batch in ((), (2, 1), (1, 3), (2, 3))][::order]
+    key = random(RING, ALL, 4, 2)
+    found = operations.key_product(RING, LIMBS, digits, key, ALL)
+    assert found.shape == (2, 3, 2, len(LIMBS), DEGREE)
+    assert torch.equal(found, key_product.key_product(RING, LIMBS, digits, key, ALL))
+    same = [digit.expand(2, 3, *digit.shape[-3:]) for digit in digits]
+    assert torch.equal(found, key_product.key_product(RING, LIMBS, same, key, ALL))
+
+
 @needs_fma
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_same_bits_with_other_vectors(monkeypatch: pytest.MonkeyPatch, width: int) -> None:

@@ -5,6 +5,7 @@ All parameters are INSECURE, for tests alone.
 
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from xdsl.ir import Region
 from fhelium.backend import (
     BoundResource,
     Compilation,
+    LinkError,
     OperationBackend,
     Pipeline,
     ProcessGroupExecutionResource,
@@ -113,17 +115,22 @@ def test_ranks_that_share_a_sum_get_the_bits_of_one(on_ranks: OnRanks, ranks: in
 def failures_with_other_sizes() -> list[str]:
     """Run programs for two and four ranks on those there are, and return how they fail."""
     client, found = client_of(SMALL), list[str]()
-    for ranks in (2, 4):
-        with pytest.raises(IndexError) as failure:
-            run(subtractions(ranks), client, backend_of_ranks(client))
+    backend = backend_of_ranks(client)
+    for ranks, each in product((2, 4), (backend, backend.without_spmd_verification())):
+        with pytest.raises((LinkError, ValueError)) as failure:
+            run(subtractions(ranks), client, each)
         found.append(str(failure.value))
     return found
 
 
 def test_a_group_of_another_size_is_refused(on_ranks: OnRanks) -> None:
-    for larger, smaller in on_ranks(failures_with_other_sizes, 3):
-        assert "index 1 is outside dimension 0 of size 1" in larger
-        assert "index -1 is outside dimension 0 of size 1" in smaller
+    for failures in on_ranks(failures_with_other_sizes, 3):
+        for (ranks, when), found in zip(
+            product((2, 4), ("on link", "in a run")), failures, strict=True
+        ):
+            what = "@world" if when == "on link" else "a group"
+            assert f"found {what} of size 3, expected {ranks}" in found, when
+            assert "start as many ranks, or write" in found, when
 
 
 @pytest.mark.parametrize(("name", "sums"), [(name, sums) for name, (_, sums) in CASES.items()])

@@ -8,6 +8,7 @@ from fhelium.dialects import ckks
 from fhelium.frontends.program import Program
 from fhelium.frontends.tracing import trace
 from fhelium.interpreters.ckks import evaluate
+from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.parameters import Parameters
 
 SLOTS = 8
@@ -97,6 +98,48 @@ def test_scheduled_programs():
     batch = np.stack([X, Y])
     (found,) = evaluate(program, batch, batch)
     np.testing.assert_allclose(found[1], evaluate(program, Y, Y)[0], atol=1e-12)
+
+
+SUMS_OF_RANKS = """
+!ct = !ckks.ciphertext
+func.func @main(%x: !ct, %y: !ct) -> (!ct, !ct, index) {
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %size = dist.group_size %world
+  %index = arith.addi %rank, %size : index
+  %z = ckks.negate %x : !ct
+  %s = dist.all_reduce_add_ciphertext %z in %world : !ct
+  %t = dist.all_reduce_add_ciphertext %y in %world : !ct
+  %u = ckks.mul %z, %y : (!ct, !ct) -> !ct
+  %v = ckks.sub %t, %u : !ct
+  func.return %s, %v, %index : !ct, !ct, index
+}
+"""
+
+
+def test_collectives_that_are_combined_and_started():
+    """A group has one rank, whose own values are the sums."""
+    program = Program.parse(SUMS_OF_RANKS)
+    Pipeline.parse("dist-combine-collectives,dist-overlap-collectives").apply(program)
+    names = {op.name for op in program.module.walk()}
+    assert {"dist.start", "dist.wait", "dist.all_reduce_add_ciphertexts"} <= names
+    for each in (Program.parse(SUMS_OF_RANKS), program):
+        first, second, index = evaluate(each, X, Y)
+        np.testing.assert_array_equal(first, -X)
+        np.testing.assert_array_equal(second, Y + X * Y)
+        assert index.value.data == 1
+
+
+def test_programs_dealt_to_several_ranks():
+    dealt = SUMS_OF_RANKS.replace("dist.rank %world", "dist.rank %world of 2")
+    with pytest.raises(
+        InterpretationError,
+        match="found a program for a group of size 2, expected one for a single rank: take it "
+        "before the pass that deals it to ranks",
+    ):
+        evaluate(Program.parse(dealt), X, Y)
+    one = SUMS_OF_RANKS.replace("dist.rank %world", "dist.rank %world of 1")
+    np.testing.assert_array_equal(evaluate(Program.parse(one), X, Y)[0], -X)
 
 
 def test_programs_of_another_level():

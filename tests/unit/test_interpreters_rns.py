@@ -72,6 +72,21 @@ builtin.module attributes {ckks.parameters = PARAMETERS} {
   }
 }
 """
+SUMS_OF_RANKS = """
+!ct = !ckks.ciphertext<level = 3, scale = 2^40, components = 2, form = evaluation>
+!low = !ckks.ciphertext<level = 1, scale = 2^40, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct, %y: !ct) -> (!ct, !low, !ct) {
+    %world = fhelium.resource @world : !dist.group
+    %low = ckks.mod_switch %y : !ct -> !low
+    %s = dist.all_reduce_add_ciphertext %x in %world : !ct
+    %t = dist.all_reduce_add_ciphertext %low in %world : !low
+    %u = ckks.sub %x, %y : !ct
+    %v = ckks.add %t, %low : !low
+    func.return %s, %v, %u : !ct, !low, !ct
+  }
+}
+"""
 
 
 def lowered(text: str, pipeline: str) -> Program:
@@ -111,6 +126,27 @@ def test_every_bit_of_every_value(text: str, pipeline: str):
     compared = compare_residues(program, random_inputs(program, 1), backend)
     assert len(compared) == len(values) > 5
     assert [(each.operation.name, each.error) for each in compared if each.exceeds] == []
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        "dist-combine-collectives,dist-overlap-collectives,convert-ckks-to-rns",
+        "convert-ckks-to-rns,dist-combine-collectives,dist-overlap-collectives",
+    ],
+)
+def test_collectives_that_are_combined_and_started(pipeline: str):
+    """A group has one rank, whose own values are the sums."""
+    program, plain = lowered(SUMS_OF_RANKS, pipeline), lowered(SUMS_OF_RANKS, "convert-ckks-to-rns")
+    names = {op.name for op in program.module.walk()}
+    assert {"dist.start", "dist.wait", "dist.all_reduce_add_ciphertexts"} <= names
+    x, y = (each.numpy() for each in random_inputs(program, 1))
+    primes = np.array(SMALL.primes[:4]).reshape(4, 1)
+    for each in (plain, program):
+        same, twice, difference = on_residues.evaluate(each, x, y)
+        np.testing.assert_array_equal(same, x)
+        np.testing.assert_array_equal(twice, 2 * y[:, :2] % primes[:2])
+        np.testing.assert_array_equal(difference, (x - y) % primes)
 
 
 @settings(max_examples=20)

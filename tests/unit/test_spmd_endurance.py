@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.distributed
 from conftest import OnRanks
-from faulty_ranks import linked
+from faulty_ranks import LIMIT, linked
 from test_spmd_guard import SUM, VALUES
 
 pytestmark = pytest.mark.long
@@ -18,9 +18,13 @@ REPETITIONS = 200
 
 
 def processes() -> set[str]:
-    """Return the processes that this one, or a server of it, has started."""
-    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout
-    return {line for line in found.splitlines() if "forkserver" in line or "fhelium" in line}
+    """Return the processes that this one, or a server of it, has started, and that still exist."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True)
+    rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    found = {str(os.getpid())}
+    while more := {pid for pid, parent, name in rows if parent in found and name != "ps"} - found:
+        found |= more
+    return found
 
 
 def descriptors() -> int:
@@ -32,7 +36,8 @@ def shared_memory() -> set[str]:
 
 
 def run_once() -> list[int]:
-    executable = linked(SUM)
+    # No rank fails here, but a busy machine may be slow to start one.
+    executable = linked(SUM, deadline=LIMIT)
     total, _ = executable.run(VALUES + torch.distributed.get_rank(), 0)  # pyright: ignore
     return total.tolist()
 

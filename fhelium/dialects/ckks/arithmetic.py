@@ -52,8 +52,6 @@ class CiphertextOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC):
 class SameTypeOp(CiphertextOp, ABC):
     """Base of the ops whose result has the type of their first operand."""
 
-    T: ClassVar = VarConstraint("T", base(CiphertextType))
-
 
 class BinaryOp(SameTypeOp, ABC):
     """Two ciphertexts in one state to a third: they must agree, or the sum means nothing."""

@@ -13,6 +13,7 @@ from fhelium.dialects.ckks.checks import expect, expect_rest
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.rns.types import Form
+from fhelium.dialects.traits import ViewsOperand
 
 
 def expect_rescaled(operation: Operation, input: CiphertextType, result: CiphertextType) -> None:
@@ -67,7 +68,7 @@ class ModSwitchOp(CiphertextOp):
     input = operand_def(CiphertextType)
     result = result_def(CiphertextType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), ViewsOperand())
     assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, input: SSAValue | Operation, result_type: CiphertextType):

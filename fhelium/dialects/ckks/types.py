@@ -1,8 +1,9 @@
 """Types of the `ckks` dialect: what a pass knows about encrypted values and keys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import auto
+from functools import lru_cache
 from math import log2
 
 from xdsl.dialects.builtin import (
@@ -100,16 +101,19 @@ class StateType(ParametrizedAttribute, TypeAttribute):
         return kind + level + scale + form
 
 
-def state_types(attribute: Attribute) -> Iterator[StateType]:
-    """Yield the ciphertext and plaintext types inside a type, such as a tensor of ciphertexts."""
-    if isinstance(attribute, StateType):
-        yield attribute
-    elif isinstance(attribute, ArrayAttr):
-        for element in attribute:
-            yield from state_types(element)
-    elif isinstance(attribute, ParametrizedAttribute):
-        for parameter in attribute.parameters:
-            yield from state_types(parameter)
+@lru_cache(maxsize=4096)
+def state_types(attribute: Attribute) -> tuple[StateType, ...]:
+    """Return the ciphertext and plaintext types inside a type, such as a tensor of ciphertexts."""
+    match attribute:
+        case StateType():
+            return (attribute,)
+        case ArrayAttr():
+            parts = attribute.data
+        case ParametrizedAttribute():
+            parts = attribute.parameters
+        case _:
+            return ()
+    return tuple(state for part in parts for state in state_types(part))
 
 
 @irdl_attr_definition

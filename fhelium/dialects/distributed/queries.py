@@ -2,18 +2,20 @@
 
 from abc import ABC
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     result_def,
     traits_def,
 )
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
-from fhelium.dialects.distributed.collective import CollectiveOp
+from fhelium.dialects.distributed.collective import CollectiveOp, rank_attribute
 from fhelium.dialects.distributed.types import GroupType
 
 
@@ -24,17 +26,33 @@ class GroupQueryOp(IRDLOperation, ABC):
     result = result_def(IndexType())
 
     traits = traits_def(Pure())
-    assembly_format = "$group attr-dict"
-
-    def __init__(self, group: SSAValue | Operation):
-        super().__init__(operands=[group], result_types=[IndexType()])
 
 
 @irdl_op_definition
 class RankOp(GroupQueryOp):
-    """This process's rank within the group."""
+    """This process's rank within the group: `dist.rank %group`, or `dist.rank %group of 2`.
+
+    With a size, a group of another one is an error: of a program that is written for so many ranks.
+    """
 
     name = "dist.rank"
+
+    size = opt_prop_def(IntegerAttr.constr(I64))
+
+    assembly_format = "$group (`of` $size^)? attr-dict"
+
+    def __init__(self, group: SSAValue | Operation, size: int | None = None):
+        super().__init__(
+            operands=[group],
+            properties={"size": None if size is None else rank_attribute(size)},
+            result_types=[IndexType()],
+        )
+
+    def verify_(self) -> None:
+        if self.size is not None and self.size.value.data < 1:
+            raise VerifyException(
+                f"found a group of {self.size.value.data} ranks, expected at least 1"
+            )
 
 
 @irdl_op_definition
@@ -42,6 +60,11 @@ class GroupSizeOp(GroupQueryOp):
     """The number of ranks in the group."""
 
     name = "dist.group_size"
+
+    assembly_format = "$group attr-dict"
+
+    def __init__(self, group: SSAValue | Operation):
+        super().__init__(operands=[group], result_types=[IndexType()])
 
 
 @irdl_op_definition

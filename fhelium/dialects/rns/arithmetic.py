@@ -24,6 +24,7 @@ from xdsl.traits import Commutative, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.rns.types import BasisAttr, Form, ModuliType, PolyType
+from fhelium.dialects.traits import ViewsOperand
 
 CONSTANT = IntegerType(1024)
 """Constants are integers before reduction; a scaled scalar may be wider than any machine word."""
@@ -252,7 +253,7 @@ class ComponentsOp(RnsOp):
     stop = prop_def(IntegerAttr.constr(I64))
     result = result_def(PolyType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), ViewsOperand())
     assembly_format = (
         "$input `[` $start `to` $stop `]` attr-dict `:` type($input) `->` type($result)"
     )

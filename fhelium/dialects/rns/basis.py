@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.rns.arithmetic import RnsOp, expect
 from fhelium.dialects.rns.types import BasisAttr, Form, PolyType, SwitchingKeyType, basis_text
+from fhelium.dialects.traits import ViewsOperand
 
 
 def expect_subset(what: str, part: BasisAttr, whole: BasisAttr, fix: str) -> None:
@@ -50,6 +51,8 @@ class ProjectOp(ReshapeOp):
     """Select limbs: reduce modulo the product of some of the primes."""
 
     name = "rns.project"
+
+    traits = traits_def(ViewsOperand())
 
     def verify_(self) -> None:
         input, result = PolyType.of(self.input), self.result.type

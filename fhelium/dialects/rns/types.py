@@ -3,6 +3,7 @@
 from abc import ABC
 from collections.abc import Iterable, Sequence
 from enum import auto
+from functools import lru_cache
 from itertools import pairwise
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
@@ -192,7 +193,7 @@ class PolyType(ParametrizedAttribute, TypeAttribute):
         form: Form | None = None,
     ) -> "PolyType":
         """Return this type with some of its fields replaced."""
-        return PolyType(basis or self.basis, components or self.components, form or self.form)
+        return _poly_type(basis or self.basis, components or self.components, form or self.form)
 
     def alias_name(self) -> str:
         form = "" if self.form == Form.EVALUATION else "_coeff"
@@ -227,6 +228,12 @@ class PolyType(ParametrizedAttribute, TypeAttribute):
                 ("form", self.form_attr, form_text),
             ],
         )
+
+
+@lru_cache(maxsize=4096)
+def _poly_type(basis: BasisAttr, components: int, form: Form) -> PolyType:
+    """Return one object for equal types: a program has few, and they are compared all the time."""
+    return PolyType(basis, components, form)
 
 
 class SwitchingKeyType(ResourceType, ABC):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, erf, floor, isfinite, log10, pi, sqrt
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -67,12 +68,15 @@ class Approximation:
     method: Literal["minimax", "least_squares"] = "minimax"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool):
+            raise ValueError(
+                f"found the degree {self.degree!r}, expected a whole number from 1 to {_MAX_DEGREE}"
+            )
         if not 1 <= self.degree <= _MAX_DEGREE:
             raise ValueError(f"found the degree {self.degree}, expected 1 to {_MAX_DEGREE}")
-        a, b = self.interval
-        if not (isfinite(a) and isfinite(b) and a < b):
+        if not _is_interval(self.interval):
             raise ValueError(
-                f"found the interval {self.interval}, expected two finite numbers a < b"
+                f"found the interval {self.interval!r}, expected two finite numbers a < b"
             )
         if self.method not in ("minimax", "least_squares"):
             raise ValueError(
@@ -98,6 +102,14 @@ class Approximation:
         return FittedPolynomial(
             tuple(coefficients.tolist()), (float(a), float(b)), _rounded_up(error)
         )
+
+
+def _is_interval(interval: object) -> bool:
+    match interval:
+        case (Real() as a, Real() as b):
+            return isfinite(a) and isfinite(b) and float(a) < float(b)
+        case _:
+            return False
 
 
 def _grid(a: float, b: float) -> Values:

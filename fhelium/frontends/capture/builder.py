@@ -48,6 +48,15 @@ class Constant:
     name: str
     tensor: torch.Tensor
 
+    def real(self) -> torch.Tensor:
+        """Return the values in float64. Raises `RefusedError` for complex ones."""
+        if self.tensor.is_complex():
+            raise RefusedError(
+                f"found {self.name} with complex values, expected real ones: give the real and the "
+                "imaginary part as tensors of their own"
+            )
+        return self.tensor.to(torch.float64)
+
 
 Value = Secret | PublicInput | Constant
 Argument = object
@@ -101,7 +110,7 @@ class Builder:
 
     def public(self, constant: Constant) -> SSAValue:
         """Return a known tensor as a material, the same one for the same name and values."""
-        tensor = constant.tensor.to(torch.float64).contiguous().clone()
+        tensor = constant.real().contiguous().clone()
         if not bool(torch.isfinite(tensor).all()):
             raise RefusedError(f"found {constant.name} with infinite values or NaN: they cannot be")
         name, count = constant.name, 0
@@ -186,7 +195,7 @@ class Call:
             return builder.splat(value, shape)
         if isinstance(value, Constant):
             if value.tensor.numel() == 1:
-                return builder.splat(value.tensor.item(), shape)
+                return builder.splat(value.real().item(), shape)
             full = torch.broadcast_to(value.tensor, self.shape).reshape(shape)
             return builder.public(Constant(value.name, full))
         if isinstance(value, PublicInput):

@@ -67,6 +67,11 @@ def compile(
             raise TypeError(
                 f"example input {position} has dtype {example.dtype}, expected a floating-point one"
             )
+        if not example.numel():
+            raise ValueError(
+                f"example input {position} has the shape {list(example.shape)}, expected sizes of "
+                "at least 1: give a sample that is not empty"
+            )
     names = _input_names(model, len(example_inputs))
     secrets = _secret_positions(secret, names)
     chosen = dict(activations or {})

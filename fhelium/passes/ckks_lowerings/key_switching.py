@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
@@ -14,13 +15,31 @@ from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering, level_basi
 from fhelium.scheme.parameters import Parameters
 
 
+@lru_cache(maxsize=1024)
+def raised_basis(parameters: Parameters, level: int) -> BasisAttr:
+    """Return the limbs of a level, and all of P."""
+    return BasisAttr(q=parameters.q_limbs(level), p=special_basis(parameters).p)
+
+
+@lru_cache(maxsize=1024)
+def special_basis(parameters: Parameters) -> BasisAttr:
+    """Return the limbs of P."""
+    return BasisAttr(p=range(len(parameters.special)))
+
+
+@lru_cache(maxsize=1024)
+def digit_bases(parameters: Parameters, level: int) -> tuple[BasisAttr, ...]:
+    """Return the limbs of each digit of a value at `level`."""
+    return tuple(BasisAttr(q=limbs) for limbs in parameters.digit_limbs(level))
+
+
 def decompose(parameters: Parameters, level: int, x: SSAValue, emit: Emitter) -> list[SSAValue]:
     """Cut one component into digits, and raise each to all limbs of the level and P (ModUp)."""
-    raised = BasisAttr(q=parameters.q_limbs(level), p=range(len(parameters.special)))
+    raised = raised_basis(parameters, level)
     coefficients = emit(rns.InttOp(x))
     digits: list[SSAValue] = []
-    for limbs in parameters.digit_limbs(level):
-        digit = emit(rns.ProjectOp(coefficients, BasisAttr(q=limbs)))
+    for basis in digit_bases(parameters, level):
+        digit = emit(rns.ProjectOp(coefficients, basis))
         digits.append(emit(rns.NttOp(emit(rns.ModUpOp(digit, raised)))))
     return digits
 
@@ -34,8 +53,7 @@ def apply_key(
 ) -> SSAValue:
     """Multiply digits by their parts of a key and divide by P (hybrid, Han and Ki, 2020)."""
     product = emit(rns.KeyProductOp(digits, key))
-    special = BasisAttr(p=range(len(parameters.special)))
-    return divide(product, special, level_basis(parameters, level), emit)
+    return divide(product, special_basis(parameters), level_basis(parameters, level), emit)
 
 
 class LowerRelinearize(Lowering):
@@ -59,10 +77,9 @@ class LowerRelinearizeRescale(Lowering):
         (x, key), level, parameters = operands, level_of(op.operands[0]), self.parameters
         digits = decompose(parameters, level, emit(rns.ComponentsOp(x, 2, 3)), emit)
         product = emit(rns.KeyProductOp(digits, key))
-        special = range(len(parameters.special))
-        raised = BasisAttr(q=parameters.q_limbs(level), p=special)
+        raised = raised_basis(parameters, level)
         term = emit(rns.ScaleUpOp(emit(rns.ComponentsOp(x, 0, 2)), raised))
-        dropped = BasisAttr(q=parameters.group_limbs(level), p=special)
+        dropped = BasisAttr(q=parameters.group_limbs(level), p=special_basis(parameters).p)
         kept = level_basis(parameters, level - 1)
         return divide(emit(rns.AddOp(term, product)), dropped, kept, emit)
 

@@ -7,6 +7,7 @@ once every type is converted.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
@@ -21,6 +22,7 @@ from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.scheme.parameters import Parameters
 
 
+@lru_cache(maxsize=1024)
 def poly_type(state: StateType, parameters: Parameters) -> PolyType:
     """Return the residue form of a ciphertext or plaintext whose fields are all assigned."""
     assert state.level is not None
@@ -30,6 +32,7 @@ def poly_type(state: StateType, parameters: Parameters) -> PolyType:
     return PolyType(level_basis(parameters, state.level), components, state.form)
 
 
+@lru_cache(maxsize=1024)
 def level_basis(parameters: Parameters, level: int) -> BasisAttr:
     """Return the limbs of a value at `level`."""
     return BasisAttr(q=parameters.q_limbs(level))
@@ -73,7 +76,7 @@ class Lowering(RewritePattern, ABC):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, self.OPERATION):
             return
-        if isinstance(op, tuple(ckks.OPERATIONS)) and has_assignment(op):
+        if has_assignment(op) and isinstance(op, tuple(ckks.OPERATIONS)):
             return
         if not any(isinstance(operand.type, StateType) for operand in op.operands):
             return
@@ -95,4 +98,4 @@ class Lowering(RewritePattern, ABC):
 
 def cast(value: SSAValue, type: Attribute) -> Operation:
     """Return a cast that lives until the types of both sides are converted."""
-    return UnrealizedConversionCastOp(operands=[[value]], result_types=[[type]])
+    return UnrealizedConversionCastOp.create(operands=[value], result_types=[type])

@@ -6,9 +6,22 @@
 // RANKS: error: pass ckks-annotate-error: found ranks=0, expected at least 1
 
 !ct = !ckks.ciphertext<level = 0, scale = 2^5, components = 2, form = evaluation>
-// expected-error@below {{found no ckks.parameters on the module, expected #ckks.parameters<..>: how large errors are depends on them}}
+// expected-error@below {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: how large errors are depends on them}}
 builtin.module {
   func.func @no_parameters(%x: !ct) {
+    func.return
+  }
+}
+
+// -----
+
+// Seventeen squared: the attribute looks at sizes and remainders, the scheme at the primes.
+#p = #ckks.parameters<ring_degree = 8, moduli = [[289], [113]], special = [193], digits = 2,
+                      scale = 2^5, secret = ternary, security = none>
+!ct = !ckks.ciphertext<level = 0, scale = 2^5, components = 2, form = evaluation>
+// expected-error@below {{pass ckks-annotate-error: ckks.parameters: 289 is not a prime}}
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @refused_parameters(%x: !ct) {
     func.return
   }
 }

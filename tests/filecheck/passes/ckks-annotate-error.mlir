@@ -240,6 +240,31 @@ builtin.module attributes {ckks.parameters = #parameters} {
     func.return
   }
 
+  // Several sums in one message, each with the errors of three ranks; what waits knows them.
+  // CHECK-LABEL: func.func @started(
+  // TWO-LABEL: func.func @started(
+  func.func @started(%x: !ct, %y: !ct) {
+    %group = fhelium.resource @group : !dist.group
+    // CHECK: %twice = ckks.add {{.*}}{ckks.precision_bits = 2.510000e+01 : f64}
+    %twice = ckks.add %x, %x : !ct
+    // CHECK-NEXT: %pending = dist.start {
+    %pending = dist.start {
+      // CHECK-NEXT: dist.all_reduce_add_ciphertexts {{.*}}{ckks.precision_bits = 2.430000e+01 : f64}
+      %s, %t = dist.all_reduce_add_ciphertexts %x, %twice in %group : !ct, !ct
+      dist.yield %s, %t : !ct, !ct
+    // CHECK: } : !dist.pending<
+    } : !dist.pending<!ct, !ct>
+    // CHECK-NEXT: %a, %b = dist.wait %pending {ckks.precision_bits = 2.430000e+01 : f64}
+    %a, %b = dist.wait %pending : !ct, !ct
+    // CHECK: %first = ckks.negate %a {ckks.precision_bits = 2.530000e+01 : f64}
+    // TWO: %first = ckks.negate %a {ckks.precision_bits = 2.560000e+01 : f64}
+    %first = ckks.negate %a : !ct
+    // CHECK: %second = ckks.negate %b {ckks.precision_bits = 2.430000e+01 : f64}
+    // TWO: %second = ckks.negate %b {ckks.precision_bits = 2.460000e+01 : f64}
+    %second = ckks.negate %b : !ct
+    func.return
+  }
+
   // A message of 1000 at scale 2^40 does not fit the 50 bits of level 0.
   // CHECK-LABEL: func.func @overflow(
   func.func @overflow(%x: !ct) {

@@ -1,7 +1,7 @@
 // RUN: %opt %s --split-input-file --verify-diagnostics -p ckks-assign-scales
 
 !ct = !ckks.ciphertext<level = 0>
-// expected-error@below {{found no ckks.parameters on the module, expected #ckks.parameters<..>: scales depend on the primes, and ckks-select-parameters chooses some}}
+// expected-error@below {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: scales depend on the primes, and ckks-select-parameters chooses some}}
 builtin.module {
   func.func @no_parameters(%x: !ct) -> !ct {
     func.return %x : !ct

@@ -16,14 +16,7 @@
 // Each rank gets one of two giant steps, and what it needs of the baby steps. Plaintexts stay.
 // CHECK-LABEL: func.func @baby_and_giant_steps
 // CHECK-NEXT:  %[[group:.*]] = fhelium.resource @pair : !dist.group
-// CHECK-NEXT:  %[[rank:.*]] = dist.rank %[[group]]
-// CHECK-NEXT:  %[[size:.*]] = dist.group_size %[[group]]
-// CHECK-NEXT:  %[[two:.*]] = arith.constant 2 : index
-// CHECK-NEXT:  %[[excess:.*]] = arith.subi %[[size]], %[[two]] : index
-// CHECK-NEXT:  %[[table:.*]] = arith.constant dense<0> : tensor<1xi64>
-// CHECK-NEXT:  %[[element:.*]] = tensor.extract %[[table]][%[[excess]]] : tensor<1xi64>
-// CHECK-NEXT:  %[[checked:.*]] = arith.index_cast %[[element]] : i64 to index
-// CHECK-NEXT:  %[[number:.*]] = arith.addi %[[rank]], %[[checked]] : index
+// CHECK-NEXT:  %[[number:.*]] = dist.rank %[[group]] of 2
 // CHECK:       %a = ckks.encode %w
 // CHECK-NEXT:  %b = ckks.encode %w
 // CHECK-NEXT:  %[[zero:.*]] = arith.constant 0 : index
@@ -75,7 +68,7 @@ func.func @baby_and_giant_steps(%x: !ct, %w: !v) -> !ct {
 
 // Three ranks, of which the last has only subtracted terms.
 // THREE-LABEL: func.func @three
-// THREE:         %[[n:.*]] = arith.addi
+// THREE:         %[[n:.*]] = dist.rank {{.*}} of 3
 // THREE:         %[[zero:.*]] = arith.constant 0 : index
 // THREE-NEXT:    arith.cmpi eq, %[[n]], %[[zero]] : index
 // THREE-NEXT:    scf.if

@@ -2,7 +2,7 @@
 // RUN: %opt %s -p dist-verify-spmd --split-input-file | filecheck %s
 // RUN: not %opt %s -p 'dist-verify-spmd{ranks=0}' --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
 
-// Roots are checked where the size of the groups is given.
+// Roots, and the size that a program is written for, are checked where the size of the groups is given.
 
 // NONE: found ranks=0, expected at least 1
 // CHECK: dist.broadcast %x from 1
@@ -19,5 +19,17 @@ func.func @main(%x: f64) -> f64 {
   %world = fhelium.resource @world : !dist.group
   // expected-error@+1 {{found root 2 of dist.broadcast in @world, expected 0 to 1: the group has 2 ranks}}
   %y = dist.broadcast %x from 2 in %world : f64
+  func.return %y : f64
+}
+
+// -----
+
+// CHECK: dist.rank %world of 3
+func.func @main(%x: f64) -> f64 {
+  %world = fhelium.resource @world : !dist.group
+  %fits = dist.rank %world of 2
+  // expected-error@+1 {{found @world of size 2, expected 3, the size that the program is written for: start as many ranks, or write it for this size}}
+  %r = dist.rank %world of 3
+  %y = dist.broadcast %x from 1 in %world : f64
   func.return %y : f64
 }

@@ -23,3 +23,17 @@ builtin.module attributes {ckks.parameters = #parameters} {
     func.return %y : i32
   }
 }
+
+// -----
+
+#parameters = #ckks.parameters<
+  ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3, scale = 2^6,
+  secret = ternary, security = none>
+builtin.module attributes {ckks.parameters = #parameters} {
+  func.func @main(%x: !ckks.ciphertext) -> !ckks.ciphertext {
+    %group = fhelium.resource @world : !dist.group
+    // expected-error @+1 {{found dist.broadcast with a value of type !ckks.ciphertext, expected an assigned level and number of components: assign them with ckks-assign-levels}}
+    %y = dist.broadcast %x from 0 in %group : !ckks.ciphertext
+    func.return %y : !ckks.ciphertext
+  }
+}

@@ -4,10 +4,10 @@
 // RUN: not fhelium-opt %s -t cost 2>&1 | filecheck %s --check-prefix=TARGET
 // RUN: not fhelium-opt %s -p 'fhelium-annotate-cost{calibration="%s"}' 2>&1 | filecheck %s
 
-// CHECK: error: pass fhelium-annotate-cost: found no ckks.parameters on the module, expected #ckks.parameters<..>: what ops cost depends on them
+// CHECK: error: pass fhelium-annotate-cost: found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: what ops cost depends on them
 // FAMILY: error: pass fhelium-annotate-cost: found family=gpu, expected one of cpu, torch
 // TRIPS: error: pass fhelium-annotate-cost: found trips=-1, expected at least 0
-// TARGET: error: target cost: found no ckks.parameters on the module
+// TARGET: error: target cost: found nothing for ckks.parameters on the module
 !ct = !ckks.ciphertext<level = 1, scale = 2^40, components = 2, form = evaluation>
 func.func @main(%x: !ct) -> !ct {
   %y = ckks.negate %x : !ct

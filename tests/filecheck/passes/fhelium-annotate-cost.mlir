@@ -56,6 +56,7 @@ builtin.module attributes {ckks.parameters = #parameters} {
 // TABLE:        link, once {{ *}} 1 {{ *}} 3 {{ *}} 0
 // TABLE-DAG:    ckks.relinearize {{ *}} 1 {{ *}} 23 {{ *}} 1
 // TABLE-DAG:    ckks.add {{ *}} 3 {{ *}} 0 {{ *}} 0
+// TABLE-DAG:    (beside ops) {{ *}} 1 {{ *}} 0 {{ *}} 0
 // TABLE:        run {{ *}} 6
 // TABLE:      times: the default calibration, of another machine
 // TABLE-NEXT: 1 loops without constant bounds counted as 3 iterations each: see trips=

@@ -1,5 +1,8 @@
 // RUN: %opt %s -p 'mem-insert-transfers{default=gpu0}' | filecheck %s
 // RUN: %opt %s -p 'mem-insert-transfers{default=cpu0}' | filecheck %s --check-prefix=CPU
+// RUN: not %opt %s -p 'mem-insert-transfers{default=gpu7}' 2>&1 | filecheck %s --check-prefix=OTHER
+
+// OTHER: the option default names the device @gpu7, which the program does not have (it has @cpu0, @gpu0): add fhelium.resource @gpu7 : !mem.device
 
 // What comes from outside is on the default device, also materials.
 

@@ -20,9 +20,22 @@ builtin.module attributes {ckks.parameters = #p} {
 // -----
 
 !x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
-// expected-error@+1 {{found no ckks.parameters on the module, expected the parameters that its limbs belong to: keep the attribute when you lower}}
+// expected-error@+1 {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: keep the attribute when you lower}}
 builtin.module {
   func.func @no_parameters(%x: !x) -> !x {
+    func.return %x : !x
+  }
+}
+
+// -----
+
+// Seventeen squared: the attribute looks at sizes and remainders, the scheme at the primes.
+#p = #ckks.parameters<ring_degree = 8, moduli = [[289], [113]], special = [193], digits = 2,
+                      scale = 2^5, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
+// expected-error@+1 {{pass rns-shard-limbs: ckks.parameters: 289 is not a prime}}
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @refused_parameters(%x: !x) -> !x {
     func.return %x : !x
   }
 }

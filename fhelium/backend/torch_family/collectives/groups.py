@@ -46,8 +46,17 @@ class TorchProcessGroupQueryImplementation(_OperandResourceImplementation):
         *,
         in_place: bool,
     ) -> tuple[Tensor, ...]:
-        """Return a scalar int64 tensor."""
+        """Return a scalar int64 tensor.
+
+        Raises `ValueError` for a group of another size than the op names.
+        """
         group = self._group(resources, in_place)
+        expected = invocation.attributes.get("size")
+        if expected is not None and expected != group.size:
+            raise ValueError(
+                f"{self.name} found a group of size {group.size}, expected {expected}: start as "
+                "many ranks, or write the program for this size"
+            )
         value = group.rank if invocation.operation_type is distributed.RankOp else group.size
         return (torch.tensor(value, dtype=torch.int64),)
 

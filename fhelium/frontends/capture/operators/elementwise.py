@@ -1,6 +1,7 @@
 """Rules for sums, products and powers."""
 
 from collections.abc import Mapping
+from math import isfinite
 
 from fhelium.dialects import secure
 from fhelium.dialects.secure.arithmetic import BinaryOp
@@ -92,7 +93,7 @@ def divide(call: Call) -> Secret:
     if isinstance(y, Constant):
         if not bool((y.tensor != 0).all()):
             raise RefusedError(f"found a division by {y.name}, which has zeros")
-        y = Constant(y.name, 1.0 / y.tensor)
+        y = Constant(y.name, 1.0 / y.real())
     elif isinstance(y, int | float):
         if y == 0:
             raise RefusedError("found a division by 0")
@@ -116,6 +117,7 @@ def power(call: Call) -> Secret:
     x, exponent = call.secret("self"), call.arguments["exponent"]
     if (
         not isinstance(exponent, int | float)
+        or not isfinite(exponent)
         or exponent != int(exponent)
         or not 1 <= exponent < 256
     ):

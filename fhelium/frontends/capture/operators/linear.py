@@ -106,6 +106,12 @@ def _public(call: Call, value: Constant | PublicInput) -> SSAValue:
 def linear(call: Call) -> Secret:
     """W x + b"""
     x = call.vector(call.secret("input"))
+    given = call.arguments["weight"]
+    size = given.shape if isinstance(given, PublicInput) else call.constant("weight").tensor.shape
+    if len(size) != 2:
+        raise RefusedError(
+            f"found a weight of shape {shape_text(size)}, expected a matrix: use x @ weight"
+        )
     weight, bias = _weights(call, rank=2)
     value = call.builder.emit(secure.MatvecOp(_public(call, weight), x))
     if bias is not None:

@@ -7,6 +7,8 @@ func.func @operands(%x: i32, %ct: !ct, %poly: !poly, %p: !ckks.plaintext, %group
   %a = "dist.rank"(%x) : (i32) -> index
   // expected-error@+1 {{'dist.group_size': result 'result' at position 0 does not verify: Expected attribute index but got i32}}
   %b = "dist.group_size"(%group) : (!dist.group) -> i32
+  // expected-error@+1 {{'dist.rank': found a group of 0 ranks, expected at least 1}}
+  %none = dist.rank %group of 0
 
   // expected-error@+1 {{'dist.broadcast': found root -1, expected a rank of the group, from 0 upwards}}
   %c = dist.broadcast %x from -1 in %group : i32

@@ -12,6 +12,10 @@ func.func @queries(%group: !dist.group) {
   // GENERIC:      %rank = "dist.rank"(%group) : (!dist.group) -> index
   %rank = dist.rank %group
 
+  // CHECK-NEXT:   %of_two = dist.rank %group of 2
+  // GENERIC-NEXT: %of_two = "dist.rank"(%group) <{size = 2 : i64}> : (!dist.group) -> index
+  %of_two = dist.rank %group of 2
+
   // CHECK-NEXT:   %size = dist.group_size %group {fhelium.implementation = "mine"}
   // GENERIC-NEXT: %size = "dist.group_size"(%group) {fhelium.implementation = "mine"} : (!dist.group) -> index
   %size = dist.group_size %group {fhelium.implementation = "mine"}

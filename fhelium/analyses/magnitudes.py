@@ -1,0 +1,53 @@
+"""How large the values of a program of secret tensors get, as far as its text says."""
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from fhelium.dialects import secure
+from fhelium.dialects.secure.arithmetic import SecureOp
+
+
+def largest_magnitude(module: ModuleOp, inputs: float) -> float:
+    """Return the largest magnitude that numbers in the program lead to, at least `inputs`.
+
+    inputs: what bounds the inputs, and the results of products with matrices, sums of elements and
+        polynomials, whose worst case says little about what comes. Materials, whose values are not
+        in the text, leave a value as large as it is.
+    """
+    bounds: dict[SSAValue, float] = {}
+    largest = inputs
+    for op in module.walk():
+        if isinstance(op, SecureOp):
+            bound = _bound(op, bounds, inputs)
+            largest = max(largest, bound)
+            bounds.update(dict.fromkeys(op.results, bound))
+    return largest
+
+
+def _bound(op: Operation, bounds: dict[SSAValue, float], inputs: float) -> float:
+    def of(value: SSAValue) -> float:
+        return bounds.get(value, inputs)
+
+    match op:
+        case secure.AddOp() | secure.SubOp():
+            return of(op.lhs) + _other(op.rhs, bounds, inputs, unknown=0.0)
+        case secure.MulOp():
+            return of(op.lhs) * _other(op.rhs, bounds, inputs, unknown=1.0)
+        case secure.NegateOp() | secure.RotateOp() | secure.ReshapeOp():
+            return of(op.operands[0])
+        case _:
+            return inputs
+
+
+def _other(
+    value: SSAValue, bounds: dict[SSAValue, float], inputs: float, *, unknown: float
+) -> float:
+    """Return the bound of a second operand, which may be public."""
+    if isinstance(value.type, secure.TensorType):
+        return bounds.get(value, inputs)
+    if isinstance(value.owner, arith.ConstantOp):
+        numbers = value.owner.value
+        if isinstance(numbers, DenseIntOrFPElementsAttr):
+            return max((abs(float(each)) for each in numbers.iter_values()), default=0.0)
+    return unknown
