@@ -49,5 +49,6 @@ def _other(
     if isinstance(value.owner, arith.ConstantOp):
         numbers = value.owner.value
         if isinstance(numbers, DenseIntOrFPElementsAttr):
-            return max((abs(float(each)) for each in numbers.iter_values()), default=0.0)
+            real = [each for each in numbers.iter_values() if isinstance(each, int | float)]
+            return float(max(map(abs, real), default=0.0))
     return unknown

@@ -26,9 +26,9 @@ class SecureSelectParametersPass(ModulePass):
     `ckks-lazy` make of the program then fits.
 
     `precision` and `min-slots`, which makes room for a batch, are those of
-    `ckks-select-parameters`. `largest` bounds the magnitude of inputs, and of what matrices, sums of
-    elements and polynomials yield; where constants of the program make a value larger, that counts.
-    Give it where weights or inputs are larger than 1: a value that does not fit decrypts to
+    `ckks-select-parameters`. `largest` bounds the magnitude of inputs, and of what matrices, sums
+    of elements and polynomials yield; where constants of the program make a value larger, that
+    counts. Give it where weights or inputs are larger than 1: a value that does not fit decrypts to
     something else. Parameters that are there already stay, and a program without secret tensors is
     left alone.
     """

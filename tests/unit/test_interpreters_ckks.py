@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.utils.exceptions import InterpretationError
 
 from fhelium.dialects import ckks
@@ -127,6 +128,7 @@ def test_collectives_that_are_combined_and_started():
         first, second, index = evaluate(each, X, Y)
         np.testing.assert_array_equal(first, -X)
         np.testing.assert_array_equal(second, Y + X * Y)
+        assert isinstance(index, IntegerAttr)
         assert index.value.data == 1
 
 

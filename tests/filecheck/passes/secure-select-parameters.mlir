@@ -55,11 +55,11 @@ func.func @numbers(%x: tensor<4xf64>) -> tensor<4xf64> {
 
 // -----
 
-// Where constants make values large, the first primes have room for them.
-// CHECK:       #ckks_N8192_L1 = #ckks.parameters<ring_degree = 8192, {{.*}} scale = 2^53,
+// Where constants make values large, the first prime has room for them.
+// CHECK:       #ckks_N8192_L0 = #ckks.parameters<ring_degree = 8192, moduli = {{\[\[}}562949952847873]], {{.*}} scale = 2^38,
 // CHECK:       func.func @large
 func.func @large(%x: !secure.tensor<4>) -> !secure.tensor<4> {
-  %c = arith.constant dense<50000.5> : tensor<4xf64>
+  %c = arith.constant dense<100.0> : tensor<4xf64>
   %y = secure.mul %x, %c : !secure.tensor<4>, tensor<4xf64>
   func.return %y : !secure.tensor<4>
 }
