@@ -2,9 +2,9 @@
 
 Each program is linked once and run several times, for each family of implementations, and by the
 pipeline `cpu-default` with its whole ops and fused regions, on this machine, which is calibrated
-first for the parameters of the program. The estimate is that of the
-program as it was linked; the one before lowering, which knows nothing of what passes save, stands
-beside it. The time is that of the fastest run, as the samples of a calibration are.
+first for the parameters of the program. The estimate is that of the program as it was linked; the
+one before lowering, which knows nothing of what passes save, stands beside it. The time is that of
+the fastest run, as the samples of a calibration are.
 """
 
 import argparse
@@ -45,10 +45,13 @@ from fhelium.scheme.keys import generate_secret_key
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.presets import PRESETS
 from fhelium.tools.calibrate import calibrate
+from fhelium.tools.joining import join_ranks
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FEATURES = 30
 TOLERANCE = 0.25
+TIMEOUT = 1800.0
+"""Seconds for a message."""
 
 PIPELINES = {
     family: f"{default_pipeline()},fhelium-assign-implementations{{target={family}}}"
@@ -75,12 +78,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--rounds", type=int, default=7, help="runs of each (default: 7)")
     args = parser.parse_args()
-    torch.distributed.init_process_group(
-        "gloo",
-        store=torch.distributed.HashStore(),  # pyright: ignore[reportPrivateImportUsage]
-        rank=0,
-        world_size=1,
-    )
+    join_ranks(TIMEOUT, wanted=True)
     table = Table(title="estimated and measured milliseconds a run", box=SIMPLE)
     table.add_column("program")
     for column in (

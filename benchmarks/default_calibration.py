@@ -13,20 +13,18 @@ import torch.distributed
 from fhelium.analyses.calibration import Calibration
 from fhelium.scheme.presets import PRESETS
 from fhelium.tools.calibrate import calibrate, machine
+from fhelium.tools.joining import join_ranks
 
 NAMES = ("N13", "N14")
+TIMEOUT = 1800.0
+"""Seconds for a message."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     file = parser.parse_args().file
-    torch.distributed.init_process_group(
-        "gloo",
-        store=torch.distributed.HashStore(),  # pyright: ignore[reportPrivateImportUsage]
-        rank=0,
-        world_size=1,
-    )
+    join_ranks(TIMEOUT, wanted=True)
     samples = [sample for name in NAMES for sample in calibrate(PRESETS[name]).samples]
     where = machine().removeprefix("measured on ")
     text = f"the default calibration, of another machine ({where}): see fhelium-run --calibrate"

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from kernel_counts import Operations, count
 from machine_rates import Run, seconds
+from residues import random_residues
 
 import fhelium.kernels.cpu.launch
 from fhelium.backend.cpu_family import fusion
@@ -104,14 +105,6 @@ class Reference(Case):
             before()
             result.append(seconds(self.run))
         return result
-
-
-def random_residues(ring: Ring, limbs: tuple[int, ...], *shape: int) -> Tensor:
-    """Return residues `[..., limbs, N]`."""
-    x = torch.empty(*shape, len(limbs), ring.ring_degree, dtype=torch.int64)
-    for position, limb in enumerate(limbs):
-        x[..., position, :].random_(ring.primes[limb])
-    return x
 
 
 @dataclass(frozen=True)

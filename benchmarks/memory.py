@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from residues import random_residues
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -81,21 +82,15 @@ def measure(op: str, setting: Setting) -> dict[str, object]:
     limbs, special = parameters.q_limbs(top), parameters.p_limbs
     polynomial = 8 * ring.ring_degree
 
-    def random(rows: tuple[int, ...], *shape: int) -> torch.Tensor:
-        x = torch.empty(*shape, len(rows), ring.ring_degree, dtype=torch.int64)
-        for position, limb in enumerate(rows):
-            x[..., position, :].random_(ring.primes[limb])
-        return x
-
     key_bytes, kept = 0, limbs[:-1]
     components = 3 if op.startswith("relinearize") else 2
     least = 2 * len(limbs) + len(limbs) + 2 * len(special)
-    operand = random(limbs, components)
+    operand = random_residues(ring, limbs, components)
     run: Callable[[torch.Tensor], torch.Tensor]
     if op == "rescale":
         run, least = Division(ring, machine, kept, limbs[-1:]).rescale, 2 * len(kept)
     else:
-        key = random(tuple(range(len(ring.primes))), setting.digits, 2)
+        key = random_residues(ring, tuple(range(len(ring.primes))), setting.digits, 2)
         key_bytes = polynomial * key.shape[0] * 2 * key.shape[2]
         plan = KeySwitch(ring, machine, parameters.digit_limbs(top), special, limbs)
         in_place = op.endswith("in_place")

@@ -25,9 +25,10 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from kernel_cases import Case, Cases, random_residues
+from kernel_cases import Case, Cases
 from kernel_counts import Operations
 from machine_rates import Rates, seconds
+from residues import random_residues
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import track

@@ -89,7 +89,7 @@ def units_of(op: Operation) -> int:
 
     Those that it writes; for products those that it multiplies, and then adds up; for a base
     conversion of k limbs to m new ones k m + k + m; for a fused region those that it reads and
-    writes, and twice what its products have to do.
+    writes, and twice what its products have to do; 1 for a view, which moves none.
     """
     match op:
         case rns.FusedOp():
@@ -111,6 +111,8 @@ def units_of(op: Operation) -> int:
             return x.components * (source * len(target) + source + len(target))
         case rns.KeyProductOp():
             return len(op.digits) * _words(op.result.type)
+        case _ if op.has_trait(ViewsOperand):
+            return 1
         case _:
             return sum(_words(result.type) for result in op.results) or 1
 
@@ -162,10 +164,9 @@ class CostModel:
     def _of_residues(self, op: Operation, family: str | None = None) -> Cost:
         if isinstance(op, rns.ModuliOp):
             return NOTHING
-        family = family or self._family(op)
+        family, units = family or self._family(op), units_of(op)
         if op.has_trait(ViewsOperand):
-            return self._timed(family, op.name, 1, NOTHING)
-        units = units_of(op)
+            return self._timed(family, op.name, units, NOTHING)
         words = sum(_words(value.type) for value in (*op.operands, *op.results))
         counted = Cost(
             ntts=units if isinstance(op, rns.NttOp | rns.InttOp) else 0,

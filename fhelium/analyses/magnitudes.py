@@ -26,29 +26,22 @@ def largest_magnitude(module: ModuleOp, inputs: float) -> float:
 
 
 def _bound(op: Operation, bounds: dict[SSAValue, float], inputs: float) -> float:
-    def of(value: SSAValue) -> float:
-        return bounds.get(value, inputs)
+    def of(value: SSAValue, unknown: float = inputs) -> float:
+        if isinstance(value.type, secure.TensorType):
+            return bounds.get(value, inputs)
+        match value.owner:
+            case arith.ConstantOp(value=DenseIntOrFPElementsAttr() as numbers):
+                real = [each for each in numbers.iter_values() if isinstance(each, int | float)]
+                return float(max(map(abs, real), default=0.0))
+            case _:
+                return unknown
 
     match op:
         case secure.AddOp() | secure.SubOp():
-            return of(op.lhs) + _other(op.rhs, bounds, inputs, unknown=0.0)
+            return of(op.lhs) + of(op.rhs, unknown=0.0)
         case secure.MulOp():
-            return of(op.lhs) * _other(op.rhs, bounds, inputs, unknown=1.0)
+            return of(op.lhs) * of(op.rhs, unknown=1.0)
         case secure.NegateOp() | secure.RotateOp() | secure.ReshapeOp():
             return of(op.operands[0])
         case _:
             return inputs
-
-
-def _other(
-    value: SSAValue, bounds: dict[SSAValue, float], inputs: float, *, unknown: float
-) -> float:
-    """Return the bound of a second operand, which may be public."""
-    if isinstance(value.type, secure.TensorType):
-        return bounds.get(value, inputs)
-    if isinstance(value.owner, arith.ConstantOp):
-        numbers = value.owner.value
-        if isinstance(numbers, DenseIntOrFPElementsAttr):
-            real = [each for each in numbers.iter_values() if isinstance(each, int | float)]
-            return float(max(map(abs, real), default=0.0))
-    return unknown

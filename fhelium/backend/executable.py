@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+from fhelium.backend.aliasing import Aliases, terminator_of
 from fhelium.backend.checkpoints import Checkpoints, identity_of
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.host_code import HostCode
@@ -82,12 +83,14 @@ class ProgramExecutable:
         starts = any(isinstance(op, StartOp) for op in self.program.module.walk())
         communication = CommunicationThread() if starts else None
         object.__setattr__(self, "_communication", communication)
+        aliases = Aliases(functions)
         code = HostCode(
             calls={op: self._bind(op, dispatch) for op, dispatch in dispatches.items()},
             materials=self.bound_materials,
             region_calls=frozenset(op for op, d in dispatches.items() if d.prepared_regions),
             start=self._start,
-            prologue=prologue_of(entry, functions, dispatches),
+            prologue=prologue_of(entry, aliases, dispatches),
+            returned=frozenset(aliases.origins(terminator_of(entry.body.block).operands)),
         )
         source = code.generate(functions, entry)
         object.__setattr__(self, "host_source", source)

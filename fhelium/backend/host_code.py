@@ -20,7 +20,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fhelium.analyses.rank_dependence import captured
 from fhelium.backend import host_ops
-from fhelium.backend.aliasing import Aliases, terminator_of
 from fhelium.backend.prologue import Prologue
 from fhelium.backend.resources import made_resources
 from fhelium.backend.stages import Stage, stages_of
@@ -50,9 +49,9 @@ class HostCode:
     `calls` maps each executable op to its prepared call, on the operands that are no resources,
     and then the resources that other ops make; those of `region_calls` take the regions too.
     `start` takes a function that runs a collective, and returns one that waits for its result.
-    `origins` maps the numbers of lines that compute something to the ops that they come from,
-    `returned` are the values that may share a tensor with a result, and `used_once` are the names
-    of the namespace that `main` does without.
+    `returned` are the values that may share a tensor with a result of `main`. `origins` maps the
+    numbers of lines that compute something to the ops that they come from, and `used_once` are the
+    names of the namespace that `main` does without.
     """
 
     calls: Mapping[Operation, Callable[..., object]]
@@ -60,6 +59,7 @@ class HostCode:
     region_calls: frozenset[Operation] = frozenset()
     start: Callable[[Callable[[], object]], Callable[[], object]] | None = None
     prologue: Prologue = field(default_factory=Prologue)
+    returned: frozenset[SSAValue] = frozenset()
     namespace: dict[str, object] = field(default_factory=lambda: dict(host_ops.HELPERS))
     lines: list[str] = field(default_factory=list)
     depth: int = 0
@@ -68,7 +68,6 @@ class HostCode:
     functions: dict[str, str] = field(default_factory=dict)
     origins: dict[int, Operation] = field(default_factory=dict)
     shared: frozenset[SSAValue] = frozenset()
-    returned: frozenset[SSAValue] = frozenset()
     used_once: set[str] = field(default_factory=set)
     stages: tuple[Stage, ...] = ()
 
@@ -77,8 +76,6 @@ class HostCode:
         for position, function in enumerate(functions):
             name = "main" if function is entry else f"function_{position}"
             self.functions[function.sym_name.data] = name
-        results = terminator_of(entry.body.block).operands
-        self.returned = frozenset(Aliases(functions).origins(results))
         self.emit_prologue()
         prepared = dict(self.names)
         for function in functions:

@@ -5,7 +5,7 @@ and public resources. A value that an op overwrites, or that the caller is given
 on each run instead: so no run changes what another one sees.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
@@ -40,12 +40,12 @@ class Prologue:
 
 
 def prologue_of(
-    main: FuncOp, functions: Sequence[FuncOp], dispatches: Mapping[Operation, OperationDispatch]
+    main: FuncOp, aliases: Aliases, dispatches: Mapping[Operation, OperationDispatch]
 ) -> Prologue:
     """Return what of `main` depends on materials alone."""
     block = main.body.block
     changing = [op.operands[0] for op, d in dispatches.items() if d.in_place and op.operands]
-    unshared = Aliases(functions).origins([*changing, *terminator_of(block).operands])
+    unshared = aliases.origins([*changing, *terminator_of(block).operands])
     constant: list[Operation] = []
     computed: set[Operation] = set()
     # The values that are known before a run, and whether they depend on a material.

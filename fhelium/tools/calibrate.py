@@ -50,7 +50,6 @@ from fhelium.dialects.ckks.types import CiphertextType, KeyType
 from fhelium.dialects.core import IMPLEMENTATION, ResourceOp
 from fhelium.dialects.distributed import GroupType
 from fhelium.dialects.rns.types import Form, PolyType
-from fhelium.dialects.traits import ViewsOperand
 from fhelium.frontends.tracing import Vector, trace
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.ciphertext import Ciphertext
@@ -183,16 +182,9 @@ class _Bench:
         return Sample(family, name, self.parameters.ring_degree, units, float(f"{seconds:.4g}"))
 
     def _units(self, op: Operation) -> int:
-        match op:
-            case ckks.EncodeOp():
-                assert op.result.type.level is not None
-                return len(self.parameters.q_limbs(op.result.type.level))
-            case _ if op.name in WHOLE:
-                return CostModel(self.parameters, Calibration("", ())).of(op).ntts
-            case _ if op.has_trait(ViewsOperand):
-                return 1
-            case _:
-                return units_of(op)
+        if isinstance(op, tuple(ckks.OPERATIONS)):
+            return CostModel(self.parameters, Calibration("", ())).of(op).ntts
+        return units_of(op)
 
     def _program(self, family: str, case: Case, repeats: int) -> Program | None:
         types = case.types * repeats
