@@ -57,6 +57,7 @@ from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import GatherOp, GroupType
+from fhelium.frontends.input_names import input_names
 from fhelium.frontends.packed_values import packed_inputs, packed_results
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.packing import layout_of
@@ -210,8 +211,8 @@ def run_on_ranks(
     switching = {key.symbol: key.value for key in keys if isinstance(key.value, SwitchingKey)}
     save(WORK / "keys.safetensors", switching)
     for rank, part in enumerate(torch.tensor_split(encrypted.data, ranks)):
-        (name,) = (arg.name_hint for arg in program.function().body.block.args)
-        save(WORK / f"inputs-{rank}.safetensors", {str(name): replace(encrypted, data=part)})
+        (name,) = input_names(program)
+        save(WORK / f"inputs-{rank}.safetensors", {name: replace(encrypted, data=part)})
     command = [sys.executable, "-m", "fhelium.tools.run", str(WORK / "program.mlir")]
     command += ["--nproc", str(ranks), "--time", "--pipeline", LINK]
     command += ["--inputs", str(WORK / "inputs-{rank}.safetensors")]

@@ -25,7 +25,7 @@ def require_states(
                 raise PassFailure(
                     operation,
                     f"found {operation.name} with a value of type {state}, expected an assigned "
-                    f"{' and '.join(missing)}: a scheduling pass or the text must give it",
+                    f"{' and '.join(missing)}: run ckks-default before, or write it in the text",
                 )
             assert state.level is not None
             if state.level > parameters.max_level:

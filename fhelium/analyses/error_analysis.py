@@ -13,6 +13,7 @@ from fhelium.dialects import ckks
 from fhelium.dialects.ckks.client import ClientKeyKind, ClientKeyType
 from fhelium.dialects.ckks.types import CiphertextType, state_types
 from fhelium.kernels.galois import conjugation_element, galois_element
+from fhelium.passes.failure import PassFailure
 from fhelium.scheme import noise
 from fhelium.scheme.noise import Estimate
 from fhelium.scheme.parameters import Parameters
@@ -123,7 +124,7 @@ class ErrorAnalysis:
     def apply(self, op: Operation, values: Sequence[TrackedValue]) -> Sequence[TrackedValue | None]:
         """Return the results of a ckks op on its ciphertexts and plaintexts.
 
-        Raises `NotImplementedError` for an op that it does not know.
+        Raises `PassFailure` for an op that has no rule here.
         """
         match op:
             case (
@@ -175,7 +176,12 @@ class ErrorAnalysis:
             case ckks.DecodeOp():
                 return [None]
             case _:
-                raise NotImplementedError(f"the error of {op.name} is not known")
+                raise PassFailure(
+                    op,
+                    f"found {op.name}, which has no rule for its error, expected an op of ckks "
+                    "that has one: add a rule to ErrorAnalysis.apply, or lower the op before "
+                    "ckks-annotate-error",
+                )
 
     def _rotate(self, op: Operation, x: TrackedValue, step: int) -> TrackedValue:
         return self._switch_key(op, x, galois_element(step, self.parameters.ring_degree))

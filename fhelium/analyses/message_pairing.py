@@ -25,8 +25,20 @@ from fhelium.passes.failure import PassFailure
 UNROLLED = 64
 """Loops of up to so many iterations are followed one by one."""
 
-Group = tuple[int, ...]
-"""The ranks of a group, in order, as ranks of the whole program."""
+STEPS = 1 << 18
+"""The most ops that each rank is followed through."""
+
+Ranks = tuple[int, ...]
+"""Ranks of the whole program, in the order of a group."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A process group: what it is a part of, or its name, and its ranks."""
+
+    of: "Group | str"
+    ranks: Ranks
+
 
 Number = int | None
 """A number, or None for one that is not known."""
@@ -67,7 +79,7 @@ class Request:
     group: Group
     part: object = None
 
-    def meets(self, other: "Request | None", same: "SameMessage") -> bool:
+    def meets(self, other: "Request | None") -> bool:
         """Return whether two ranks wait for each other here."""
         if other is None or self.group != other.group or self.part != other.part:
             return False
@@ -75,24 +87,21 @@ class Request:
             self.part is None
             and isinstance(self.op, CollectiveOp)
             and isinstance(other.op, CollectiveOp)
-            and same(self.op, other.op)
+            and self.op.same_message(other.op)
         )
 
 
-SameMessage = Callable[[Operation, Operation], bool]
 Steps = Generator[Request, Any, list[Any]]
 """A rank on its way: yields what it waits for, and returns the values of the terminator."""
 
 
-def verify_pairs(
-    dependence: RankDependence, ranks: int, entry: func.FuncOp, same_message: SameMessage
-) -> None:
+def verify_pairs(dependence: RankDependence, ranks: int, entry: func.FuncOp) -> None:
     """Raise `PassFailure` for a send or receive of `entry` that no partner meets."""
     everyone = tuple(range(ranks))
     steps = [_Rank(dependence, rank, everyone).start(entry) for rank in everyone]
     waiting: list[Request | None] = [next(each, None) for each in steps]
     while any(waiting):
-        met = _meeting(waiting, same_message)
+        met = _meeting(waiting)
         if met is None:
             _refuse(waiting)
         answers = _answers(met, waiting)
@@ -103,29 +112,29 @@ def verify_pairs(
                 waiting[rank] = None
 
 
-def _meeting(waiting: Sequence[Request | None], same: SameMessage) -> Group | None:
+def _meeting(waiting: Sequence[Request | None]) -> Ranks | None:
     """Return ranks that have all arrived where they wait for each other, if there are any."""
     for rank, request in enumerate(waiting):
         if request is None:
             continue
         if not isinstance(request.op, PointToPointOp):
-            if all(request.meets(waiting[other], same) for other in request.group):
-                return request.group
+            if all(request.meets(waiting[other]) for other in request.group.ranks):
+                return request.group.ranks
         elif isinstance(request.op, SendOp):
-            peer = request.group[_peer(request, rank)]
+            peer = request.group.ranks[_peer(request, rank)]
             other = waiting[peer]
             if (
                 other is not None
                 and isinstance(other.op, RecvOp)
                 and other.group == request.group
-                and other.group[_peer(other, peer)] == rank
+                and other.group.ranks[_peer(other, peer)] == rank
             ):
                 _check_message(request.op, other.op, rank, peer)
                 return (rank, peer)
     return None
 
 
-def _answers(met: Group, waiting: Sequence[Request | None]) -> dict[int, Group]:
+def _answers(met: Ranks, waiting: Sequence[Request | None]) -> dict[int, Group]:
     """Return the group in which each rank ends, where ranks split one."""
     first = waiting[met[0]]
     if first is None or not isinstance(first.op, distributed.SplitOp):
@@ -139,11 +148,14 @@ def _answers(met: Group, waiting: Sequence[Request | None]) -> dict[int, Group]:
             return {}
         chosen[rank] = (request.color, request.key)
     return {
-        rank: tuple(
-            sorted(
-                (other for other in met if chosen[other][0] == chosen[rank][0]),
-                key=lambda other: (chosen[other][1], met.index(other)),
-            )
+        rank: Group(
+            first.group,
+            tuple(
+                sorted(
+                    (other for other in met if chosen[other][0] == chosen[rank][0]),
+                    key=lambda other: (chosen[other][1], met.index(other)),
+                )
+            ),
         )
         for rank in met
     }
@@ -154,7 +166,7 @@ def _peer(request: Request, rank: int) -> int:
     op = request.op
     assert isinstance(op, PointToPointOp)
     assert op.peer_rank is not None
-    size, own = len(request.group), request.group.index(rank)
+    size, own = len(request.group.ranks), request.group.ranks.index(rank)
     if op.peer_rank >= size:
         raise PassFailure(
             op,
@@ -202,17 +214,19 @@ def _refuse(waiting: Sequence[Request | None]) -> NoReturn:
     messages = [each for each in stuck if isinstance(each[1].op, PointToPointOp)]
     rank, request = (messages or stuck)[0]
     if isinstance(request.op, PointToPointOp):
-        peer = request.group[_peer(request, rank)]
+        peer = request.group.ranks[_peer(request, rank)]
         verb = "sends to" if isinstance(request.op, SendOp) else "receives from"
         does = f"{verb} rank {peer}"
     else:
-        peer = next(r for r in request.group if not request.meets(waiting[r], lambda a, b: False))
+        peer = next(r for r in request.group.ranks if not request.meets(waiting[r]))
         does = f"waits in {request.op.name}"
     other = waiting[peer]
     where = "has ended" if other is None else f"waits in {other.op.name}"
     if other is not None and isinstance(other.op, PointToPointOp):
         way = "to" if isinstance(other.op, SendOp) else "from"
-        where += f" {way} rank {other.group[_peer(other, peer)]}"
+        where += f" {way} rank {other.group.ranks[_peer(other, peer)]}"
+    if other is not None and other.part is None and other.group != request.group:
+        where += " in another group"
     raise PassFailure(
         request.op,
         f"on {len(waiting)} ranks {request.op.name} may wait for ever: rank {rank} {does}, which "
@@ -234,9 +248,10 @@ class _Rank:
 
     dependence: RankDependence
     rank: int
-    everyone: Group
+    everyone: Ranks
     values: dict[SSAValue, Any] = field(default_factory=dict)
-    calls: list[func.FuncOp] = field(default_factory=list)
+    active: list[func.FuncOp] = field(default_factory=list)
+    steps: int = 0
 
     def start(self, entry: func.FuncOp) -> Steps:
         """Run a function on arguments of which nothing is known."""
@@ -245,11 +260,23 @@ class _Rank:
     def block(self, block: Block, arguments: Sequence[Any]) -> Steps:
         self.values.update(zip(block.args, arguments, strict=True))
         for op in block.ops:
+            self.count(op)
             if op.has_trait(IsTerminator):
                 return [self.values.get(operand) for operand in op.operands]
             results = yield from self.operation(op)
             self.values.update(zip(op.results, results, strict=True))
         return []
+
+    def count(self, op: Operation) -> None:
+        """Raise `PassFailure` for a program that takes too long to follow."""
+        self.steps += 1
+        if self.steps > STEPS:
+            raise PassFailure(
+                op,
+                f"found more than {STEPS} ops on the way of one rank, expected fewer to pair "
+                f"messages along: send more in one message, or in a loop of over {UNROLLED} "
+                "iterations, which is followed once",
+            )
 
     def operation(self, op: Operation) -> Steps:
         """Do one op, and return its results as far as they are known."""
@@ -263,9 +290,9 @@ class _Rank:
                 return (yield from self.call(op))
             case scf.IfOp():
                 return (yield from self.branch(op))
-            case scf.ForOp() if holds_collective(op):
+            case scf.ForOp() if self.issues(op):
                 return (yield from self.loop(op))
-            case scf.WhileOp() if holds_collective(op):
+            case scf.WhileOp() if self.issues(op):
                 steering = yielded(op.before_region.block).operands[0]
                 return (yield from self.together(op, steering))
             case _:
@@ -276,30 +303,28 @@ class _Rank:
         """Return the one result of an op without collectives, or None where it is not known."""
         match op:
             case ResourceOp() if isinstance(op.result.type, distributed.GroupType):
-                return self.everyone
+                return Group(op.symbol_name, self.everyone)
             case distributed.RankOp():
-                return None if operands[0] is None else operands[0].index(self.rank)
+                return None if operands[0] is None else operands[0].ranks.index(self.rank)
             case distributed.GroupSizeOp():
-                return None if operands[0] is None else len(operands[0])
-            case arith.ConstantOp():
-                # xDSL reads the bit of an i1 as -1.
-                value = op.value.value.data if isinstance(op.value, IntegerAttr) else None
-                return abs(value) if value and op.result.type == IntegerType(1) else value
+                return None if operands[0] is None else len(operands[0].ranks)
+            case arith.ConstantOp(value=IntegerAttr() as number):
+                return _held(number.value.data, op.result.type)
             case arith.SelectOp():
                 condition, one, other = operands
                 return None if condition is None else (one if condition else other)
             case arith.IndexCastOp():
-                return operands[0]
+                return None if operands[0] is None else _held(operands[0], op.result.type)
         if len(operands) != 2 or None in operands:
             return None
         a, b = operands
         if isinstance(op, arith.CmpiOp):
             predicate = op.predicate.value.data
-            return COMPARISONS[predicate](a, b) if predicate < len(COMPARISONS) else None
+            return -COMPARISONS[predicate](a, b) if predicate < len(COMPARISONS) else None
         if type(op) in DIVISION:
             return DIVISION[type(op)](a, b) if a >= 0 and b > 0 else None
         compute = ARITHMETIC.get(type(op))
-        return None if compute is None else compute(a, b)
+        return None if compute is None else _held(compute(a, b), op.results[0].type)
 
     def collective(self, op: CollectiveOp) -> Steps:
         group = self.values.get(op.group)
@@ -309,6 +334,13 @@ class _Rank:
                 f"the ranks of {value_name(op.group)} are not known here: name the group with "
                 "fhelium.resource, or split it by numbers that follow from the rank",
             )
+        root, size = op.root_rank, len(group.ranks)
+        if root is not None and root >= size:
+            raise PassFailure(
+                op,
+                f"found root {root} of {op.name}, expected 0 to {size - 1}: the group of rank "
+                f"{self.rank} has {size} rank{'s' * (size > 1)}",
+            )
         if isinstance(op, distributed.SplitOp):
             color, key = self.values.get(op.color), self.values.get(op.key)
             return [(yield _Split(op, group, color=color, key=key))]
@@ -316,21 +348,21 @@ class _Rank:
         return [None] * len(op.results)
 
     def call(self, op: func.CallOp) -> Steps:
-        callee = self.dependence.functions.get(op.callee.string_value())
+        callee = self.dependence.calls.functions.get(op.callee.string_value())
         followed = callee is not None and len(callee.body.blocks) == 1
-        if callee is None or not followed or callee in self.calls:
+        if callee is None or not followed or callee in self.active:
             return [None] * len(op.results)
-        self.calls.append(callee)
+        self.active.append(callee)
         results = yield from self.block(
             callee.body.block, [self.values.get(operand) for operand in op.operands]
         )
-        self.calls.pop()
+        self.active.pop()
         return results
 
     def branch(self, op: scf.IfOp) -> Steps:
         condition = self.values.get(op.cond)
         if condition is None:
-            if holds_collective(op):
+            if self.issues(op):
                 return (yield from self.together(op, op.cond))
             return [None] * len(op.results)
         region = op.true_region if condition else op.false_region
@@ -347,19 +379,36 @@ class _Rank:
         return carried
 
     def together(self, op: Operation, *steering: SSAValue) -> Steps:
-        """Take all ranks into each region of `op`, and out again."""
+        """Take ranks that talk to each other in `op` into each of its regions, and out again."""
         for value in steering:
             self.check_same(op, value)
+        group = self.group_of(op)
         for number, region in enumerate(op.regions):
             for block in region.blocks:
-                yield Request(op, self.everyone, (number, "in"))
+                yield Request(op, group, (number, "in"))
                 yield from self.block(block, [None] * len(block.args))
-                yield Request(op, self.everyone, (number, "out"))
+                yield Request(op, group, (number, "out"))
         return [None] * len(op.results)
+
+    def issues(self, op: Operation) -> bool:
+        """Return whether collectives may run in `op`."""
+        return any(True for _ in self.dependence.calls.issued(op))
+
+    def group_of(self, op: Operation) -> Group:
+        """Return the one group in which ranks talk to each other in `op`, or that of all ranks."""
+        everyone = Group("all ranks", self.everyone)
+        groups: set[Group | None] = set()
+        for inner in self.dependence.calls.issued(op):
+            if isinstance(inner, CollectiveOp) and not op.is_ancestor(inner.group.owner):
+                groups.add(self.values.get(inner.group))
+            else:
+                groups.add(None)
+        group = groups.pop() if len(groups) == 1 else None
+        return group or everyone
 
     def check_same(self, op: Operation, value: SSAValue) -> None:
         """Raise `PassFailure` for a message under control flow of which a rank knows nothing."""
-        for inner in op.walk():
+        for inner in self.dependence.calls.reached(op):
             if not isinstance(inner, PointToPointOp):
                 continue
             origin = self.dependence.origin(value, inner.group)
@@ -374,9 +423,11 @@ class _Rank:
                 )
 
 
-def holds_collective(op: Operation) -> bool:
-    """Return whether `op` issues collectives, or calls a function, which may."""
-    return any(isinstance(inner, CollectiveOp | func.CallOp) for inner in op.walk())
+def _held(value: int, type: Attribute) -> int:
+    """Return what a signed type holds of a number; a true i1 is -1, as in the text of xDSL."""
+    bits = type.width.data if isinstance(type, IntegerType) else 64
+    half = 1 << bits >> 1
+    return (value + half) % (1 << bits) - half
 
 
 def first_message(module: ModuleOp) -> PointToPointOp | None:

@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.analyses.encrypted_steps import Operand, defined_values
+from fhelium.analyses.state_assignment import plaintext_with
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import PlaintextType, StateType
 from fhelium.dialects.core import MaterialOp
@@ -17,12 +18,12 @@ Wanted = Callable[[Operation, SSAValue, PlaintextType], PlaintextType]
 
 
 def plaintext_types(
-    function: func.FuncOp, wanted: Wanted, unused: Callable[[PlaintextType], PlaintextType]
+    function: func.FuncOp, wanted: Wanted, unused: PlaintextType
 ) -> dict[SSAValue, StateType]:
     """Return the types that the plaintexts of a function have to have.
 
-    An encoding whose users want several types is repeated, one for each. `unused` says the type of
-    a plaintext that nothing wants anything of.
+    An encoding whose users want several types is repeated, one for each. A plaintext that nothing
+    wants anything of keeps what is assigned, and takes the rest from `unused`.
 
     Raises `PassFailure` for a plaintext that can't be all that is wanted.
     """
@@ -77,10 +78,12 @@ def _meetings(op: Operation) -> Iterator[tuple[Operand, SSAValue]]:
 def _split(
     value: SSAValue,
     uses: dict[PlaintextType, list[Operand]],
-    unused: Callable[[PlaintextType], PlaintextType],
+    unused: PlaintextType,
 ) -> dict[SSAValue, StateType]:
     """Return the types of a plaintext, and of the copies that its uses of other types get."""
-    types: dict[SSAValue, StateType] = {value: next(iter(uses), unused(PlaintextType.of(value)))}
+    given = PlaintextType.of(value)
+    alone = plaintext_with(unused, level=given.level, scale=given.scale, form=given.form)
+    types: dict[SSAValue, StateType] = {value: next(iter(uses), alone)}
     for type, operands in list(uses.items())[1:]:
         if not isinstance(value.owner, ckks.EncodeOp):
             raise PassFailure(
@@ -104,9 +107,11 @@ def _check_assigned(value: SSAValue, type: StateType) -> None:
     for name in ("level", "scale", "form"):
         found, expected = getattr(given, name), getattr(type, name)
         if found is not None and found != expected:
-            user = next(iter(value.uses)).operation
+            # What a plaintext has to be is said by an op that takes it, or that makes it.
+            made = value.owner
+            op = made if isinstance(made, ckks.DecryptOp) else next(iter(value.uses)).operation
             raise PassFailure(
-                user,
-                f"found {user.name} with a plaintext of type {given}, expected {type}: leave its "
+                op,
+                f"found {op.name} with a plaintext of type {given}, expected {type}: leave its "
                 f"{name} out for the pass to find",
             )

@@ -142,7 +142,9 @@ def costs_of(
         )
     if trips < 0:
         raise PassFailure(module, f"found trips={trips}, expected at least 0")
-    parameters = program_parameters(module, "what ops cost depends on them")
+    parameters = program_parameters(
+        module, "what ops cost depends on them, and ckks-select-parameters chooses some"
+    )
     try:
         model = CostModel(parameters, Calibration.load(calibration), family)
     except CalibrationError as error:

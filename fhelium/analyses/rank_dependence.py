@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from fhelium.analyses.call_graph import CallGraph
 from fhelium.dialects import distributed
 from fhelium.dialects.core import MaterialOp, ResourceOp
 
@@ -67,26 +68,21 @@ def captured(operation: Operation) -> set[SSAValue]:
     return used - own
 
 
+def computed_inside(operation: Operation) -> list[SSAValue]:
+    """Return what the regions of `operation` compute, and what they hand on."""
+    inside = [inner for inner in operation.walk() if inner is not operation]
+    return [value for inner in inside for value in (inner.results or inner.operands)]
+
+
 @dataclass
 class RankDependence:
     """The question for a whole module, whose calls are followed by name."""
 
     module: ModuleOp
-    functions: dict[str, func.FuncOp] = field(init=False)
-    callers: dict[str, list[func.CallOp]] = field(init=False)
+    calls: CallGraph = field(init=False)
 
     def __post_init__(self) -> None:
-        self.functions = {
-            op.sym_name.data: op for op in self.module.walk() if isinstance(op, func.FuncOp)
-        }
-        self.callers = {name: [] for name in self.functions}
-        for op in self.module.walk():
-            if isinstance(op, func.CallOp):
-                self.callers.setdefault(op.callee.string_value(), []).append(op)
-
-    def is_entry(self, function: func.FuncOp) -> bool:
-        """Return whether a function is started from outside, with arguments of each rank's own."""
-        return function.sym_name.data == "main" or not self.callers[function.sym_name.data]
+        self.calls = CallGraph(self.module)
 
     def origin(
         self, value: SSAValue, group: SSAValue, differing: Collection[SSAValue] = ()
@@ -136,10 +132,10 @@ class RankDependence:
             return Origin(value, "it comes from a branch of unstructured control flow")
         match parent:
             case func.FuncOp():
-                if self.is_entry(parent):
+                if self.calls.is_entry(parent):
                     name = parent.sym_name.data
                     return Origin(value, f"each rank passes its own argument to @{name}")
-                return [call.operands[index] for call in self.callers[parent.sym_name.data]]
+                return [call.operands[index] for call in self.calls.callers[parent.sym_name.data]]
             case scf.ForOp() if index == 0:
                 return (parent.lb, parent.ub, parent.step)
             case scf.ForOp():
@@ -149,6 +145,11 @@ class RankDependence:
                 return (parent.arguments[index], back.operands[index])
             case scf.WhileOp():
                 return [yielded(parent.before_region.block).operands[1 + index]]
+            case distributed.CombiningOp():
+                # Values of other ranks, which every rank folds in one order.
+                return []
+            case Operation() if is_side_effect_free(parent):
+                return (*parent.operands, *computed_inside(parent))
             case _:
                 name = "the module" if parent is None else parent.name
                 return Origin(value, f"{name} passes it, and may do so differently on each rank")
@@ -156,7 +157,7 @@ class RankDependence:
     def call_result(self, value: SSAValue, call: func.CallOp) -> Origin | Iterable[SSAValue]:
         """The sources of a result of a call: what the function returns there."""
         name = call.callee.string_value()
-        callee = self.functions.get(name)
+        callee = self.calls.functions.get(name)
         if callee is None or len(callee.body.blocks) != 1:
             return Origin(value, f"@{name} has no body with one block, so nothing is known of it")
         return [yielded(callee.body.block).operands[call.results.index(value)]]  # pyright: ignore[reportArgumentType]
@@ -171,12 +172,15 @@ class RankDependence:
                 return Origin(value, "dist.rank differs on every rank")
             case _ if isinstance(op, AGREEING):
                 if group.agrees_within(op.group, here):
-                    return captured(op)
+                    return computed_inside(op)
                 return Origin(value, f"{op.name} makes it equal within another group only")
             case distributed.WaitOp():
                 return [yielded(op.start.body.block).operands[index]]
             case MaterialOp():
                 return Origin(value, f"each rank loads its own material @{op.symbol_name}")
+            case ResourceOp() if isinstance(op.result.type, distributed.GroupType):
+                # What ranks learn of a group, its size, their number in it, comes from other ops.
+                return []
             case ResourceOp():
                 return Origin(value, f"each rank binds its own resource @{op.symbol_name}")
             case scf.IfOp():
@@ -191,7 +195,7 @@ class RankDependence:
             case memref.LoadOp():
                 return self.contents(value, op)
             case _ if is_side_effect_free(op):
-                return (*op.operands, *captured(op))
+                return (*op.operands, *computed_inside(op))
             case _:
                 return Origin(value, f"{op.name} may give another result on each rank")
 

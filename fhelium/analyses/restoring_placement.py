@@ -54,11 +54,17 @@ def at_once(steps: Sequence[Step], restoring: Restoring) -> Placement:
 
     Raises `PassFailure` for a restoring op in the program that has nothing to do then.
     """
+    # What is raised is found before: a loop comes ahead of the products that it carries around.
     raised: set[SSAValue] = set()
+    for step in steps:
+        waits = step.kind == restoring.waits_for and all(
+            operand.value in raised and operand.value.has_one_use() for operand in step.operands
+        )
+        if waits or step.kind in restoring.raises:
+            raised.update(step.results)
     restored: list[Operand] = []
     for step in steps:
-        if step.kind in restoring.raises:
-            raised.update(step.results)
+        waits = step.kind == restoring.waits_for and step.results[0] in raised
         for operand in step.operands:
             if step.kind == restoring.restores and operand.value not in raised:
                 raise PassFailure(
@@ -66,11 +72,7 @@ def at_once(steps: Sequence[Step], restoring: Restoring) -> Placement:
                     f"found {restoring.op_name} on a value that strategy=eager restores before: "
                     "drop the op, or say strategy=lazy",
                 )
-            if operand.value not in raised or step.kind == restoring.restores:
-                continue
-            if step.kind == restoring.waits_for and operand.value.has_one_use():
-                raised.update(step.results)
-            else:
+            if operand.value in raised and step.kind != restoring.restores and not waits:
                 restored.append(operand)
     return Placement(frozenset(raised), tuple(restored))
 

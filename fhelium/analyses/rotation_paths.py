@@ -20,19 +20,20 @@ class RotationPaths:
         self.steps, self.slots = sorted(steps, key=lambda step: (-abs(step), step)), slots
         # A shortest sum can be put in an order that stays within one step of the way there.
         self.bound = largest + max((abs(step) for step in steps), default=0)
-        self.before = self._search()
+        # The last rotation of a shortest path to each step that can be reached, and its length.
+        self.before, self.length = {0: 0}, {0: 0}
+        self._search()
 
-    def _search(self) -> dict[int, int]:
-        """Return the last rotation of a shortest path to each step that can be reached."""
-        before, queue = {0: 0}, deque([0])
+    def _search(self) -> None:
+        queue = deque([0])
         while queue:
             place = queue.popleft()
             for step in self.steps:
                 after = self.reduced(place + step)
-                if after not in before and (self.slots is not None or abs(after) <= self.bound):
-                    before[after] = step
-                    queue.append(after)
-        return before
+                if after in self.before or (self.slots is None and abs(after) > self.bound):
+                    continue
+                self.before[after], self.length[after] = step, self.length[place] + 1
+                queue.append(after)
 
     def reduced(self, step: int) -> int:
         """Return a step modulo the slots."""
@@ -43,16 +44,19 @@ class RotationPaths:
 
         Raises `UnreachableStepError` when no number of them does.
         """
+        self._check_reachable(step)
         place, path = self.reduced(step), list[int]()
-        if place not in self.before:
-            shown = ", ".join(map(str, sorted(self.steps)))
-            raise UnreachableStepError(
-                f"found a rotation by {step}, expected one that rotations by {shown} make up"
-            )
         while place != 0:
             path.append(self.before[place])
             place = self.reduced(place - path[-1])
         return sorted(path, key=lambda each: (-abs(each), each))
+
+    def _check_reachable(self, step: int) -> None:
+        if self.reduced(step) not in self.before:
+            shown = ", ".join(map(str, sorted(self.steps)))
+            raise UnreachableStepError(
+                f"found a rotation by {step}, expected one that rotations by {shown} make up"
+            )
 
     def tree(self, steps: Iterable[int]) -> dict[int, tuple[int, int]]:
         """Return rotations of one value that come to all `steps`, sharing what they can.
@@ -67,7 +71,9 @@ class RotationPaths:
         reached = {0}
         missing = {self.reduced(step): step for step in steps}
         missing.pop(0, None)
-        nearest = {place: (len(self.path(step)), 0) for place, step in missing.items()}
+        for step in missing.values():
+            self._check_reachable(step)
+        nearest = {place: (self.length[place], 0) for place in missing}
         while missing:
             target = min(missing, key=lambda place: (nearest[place][0], abs(missing[place])))
             place = nearest[target][1]
@@ -85,5 +91,6 @@ class RotationPaths:
         self, nearest: dict[int, tuple[int, int]], missing: Collection[int], place: int
     ) -> None:
         for target in missing:
-            if self.reduced(target - place) in self.before:
-                nearest[target] = min(nearest[target], (len(self.path(target - place)), place))
+            length = self.length.get(self.reduced(target - place))
+            if length is not None:
+                nearest[target] = min(nearest[target], (length, place))

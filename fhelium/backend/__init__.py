@@ -4,7 +4,7 @@ from fhelium.backend.backend import OperationBackend
 from fhelium.backend.checkpoints import Checkpoints
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.compilation import Compilation
-from fhelium.backend.default import complete_registry, default_registry
+from fhelium.backend.default import complete_registry, default_registry, installed_registry
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.invocation import OperationInvocation
@@ -113,6 +113,7 @@ __all__ = [
     "default_registry",
     "distributed_operation_contributions",
     "generate_program_keys",
+    "installed_registry",
     "prepare_ciphertext_add_combine",
     "requested_implementation",
     "residue_contributions",

@@ -27,6 +27,7 @@ from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.core import ResourceOp, ResourceType, recorded_in_place
 from fhelium.dialects.distributed import CollectiveOp
 from fhelium.passes.pipeline import Pipeline
+from fhelium.scheme.arguments import check_type
 from fhelium.scheme.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ class OperationBackend:
             from fhelium.backend.default import complete_registry
 
             registry = complete_registry()
+        for value, kind in (
+            (registry, OperationImplementationRegistry),
+            (workspace, BackendWorkspace),
+            (named_resources, ResourceBindings),
+        ):
+            if value is not None:
+                check_type("OperationBackend", value, kind)
         workspace = workspace or BackendWorkspace()
         self.verifies_spmd = True
         self.trace: Trace | None = None
@@ -164,7 +172,10 @@ class OperationBackend:
         """
         from fhelium.backend.linking import link
 
-        return link(self, compilation, compilation.pipeline if pipeline is None else pipeline)
+        check_type("link", compilation, Compilation, fix="as in link(Compilation(program))")
+        pipeline = compilation.pipeline if pipeline is None else pipeline
+        check_type("link", pipeline, Pipeline, fix="as Pipeline.parse returns")
+        return link(self, compilation, pipeline)
 
 
 def operand_requirements(operation: Operation) -> tuple[ResourceRequirement, ...]:

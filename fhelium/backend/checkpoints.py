@@ -4,13 +4,14 @@ After each stage but the last, every rank writes the values that live on to a fi
 `stage-NUMBER.rank-RANK-of-SIZE.safetensors`, an ordinary file of tensors `value0`, `value1`, ...,
 and a tensor `header` of JSON text: what program and inputs it belongs to, and on which devices the
 values were. When all ranks have written theirs, the files of the stage before go. Files that are
-damaged, or belong to another program, other inputs, materials or keys, count as absent.
+damaged, or belong to another program, other inputs, materials or keys, or to another number of
+ranks, count as absent; `Checkpoints.passed_over` says so.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,13 @@ Tensor = torch.Tensor
 class Checkpoints:
     """A folder of checkpoints, made for its owner alone where it is not there yet.
 
-    `resumed_after` is the number of stages that the last run found done.
+    `resumed_after` is the number of stages that the last run found done, and `passed_over` has a
+    line for each file that it found and did not use.
     """
 
     folder: Path
     resumed_after: int = field(default=0, init=False)
+    passed_over: list[str] = field(default_factory=list, init=False)
 
     def run(
         self,
@@ -51,7 +54,9 @@ class Checkpoints:
         `identity` stands for everything that the values depend on. Raises `OSError` where a file
         cannot be written, and `LostRankError`.
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.writing():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.passed_over = self.of_other_sizes()
         found = {
             number: values
             for number, (stage, _) in enumerate(stages)
@@ -77,9 +82,30 @@ class Checkpoints:
     def keep(self, number: int) -> None:
         """Remove the files of this rank but for one, and what it left half-written when it died."""
         rank, size = _place()
-        for path in self.folder.glob(f"*stage-*.rank-{rank}-of-{size}.safetensors*"):
-            if path != self.path(number):
-                path.unlink(missing_ok=True)
+        with self.writing():
+            for path in self.folder.glob(f"*stage-*.rank-{rank}-of-{size}.safetensors*"):
+                if path != self.path(number):
+                    path.unlink(missing_ok=True)
+
+    def of_other_sizes(self) -> list[str]:
+        """Return a line for each number of ranks, other than this run's, that has files here."""
+        size = _place()[1]
+        names = [path.stem for path in self.folder.glob("stage-*.rank-*-of-*.safetensors")]
+        others = {name.rpartition("-of-")[2] for name in names} - {str(size)}
+        return [
+            f"{self.folder}: has checkpoints of {other} rank{'s' * (other != '1')}, which {size} "
+            "cannot go on from"
+            for other in sorted(others)
+        ]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Say of an `OSError` that it is about checkpoints."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OSError(f"cannot write checkpoints to {self.folder}: {reason}") from error
 
     def write(self, number: int, values: Sequence[object], identity: str) -> None:
         """Write what lives on after a stage; the file is whole or not there."""
@@ -87,26 +113,33 @@ class Checkpoints:
         header = {"identity": identity, "devices": [str(each.device) for each in tensors]}
         text = torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)
         named = {f"value{position}": each for position, each in enumerate(tensors)}
-        files.save(self.path(number), {"header": text, **named})
+        with self.writing():
+            files.save(self.path(number), {"header": text, **named})
 
     def read(
         self, number: int, stage: Stage, identity: str, parameters: Parameters | None
     ) -> tuple[object, ...] | None:
         """Return what `stage` takes, as it was written after so many stages, or None."""
-        with suppress(OSError, LookupError, ValueError, TypeError, RuntimeError):
-            stored = files.load(self.path(number), parameters)
+        path = self.path(number)
+        try:
+            stored = files.load(path, parameters)
             header = _header(stored.pop("header"))
             devices: list[object] = header["devices"]
             names = [f"value{position}" for position in range(len(stage.arguments))]
             if header["identity"] != identity or not len(devices) == len(names) == len(stored):
-                return None
+                raise ValueError("it belongs to another program, or other inputs or keys")
             values: list[object] = []
             for name, device, argument in zip(names, devices, stage.arguments, strict=True):
                 value = checked_payload(stored[name], argument.type, parameters, name)
                 check_residues(value, argument.type, parameters, name)
                 values.append(value.to(str(device)) if isinstance(value, Tensor) else value)
             return tuple(values)
-        return None
+        except FileNotFoundError:
+            return None
+        except (OSError, LookupError, ValueError, TypeError, RuntimeError) as error:
+            reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            self.passed_over.append(f"{path}: is not used: {reason.removeprefix(f'{path}: ')}")
+            return None
 
 
 def identity_of(program: Mapping[str, str], values: Sequence[object]) -> str:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import Operation
 
@@ -68,8 +69,8 @@ class OperationDispatch:
 
             return call_regions
         if is_prepared(implementation):
-            assert isinstance(implementation, PreparedImplementation)
-            prepared = implementation.prepare(invocation, resources, in_place=in_place)
+            prepare = cast("PreparedImplementation", implementation).prepare
+            prepared = prepare(invocation, resources, in_place=in_place)
             return prepared if results == 1 else lambda *inputs: checked(prepared(*inputs))
         execute = implementation.execute
         return lambda *inputs: checked(execute(invocation, inputs, resources, in_place=in_place))
@@ -94,7 +95,12 @@ class OperationDispatch:
 
 def is_prepared(implementation: OperationImplementation) -> bool:
     """Return whether `prepare` binds its calls: not where a subclass only redefines `execute`."""
-    for kind in type(implementation).__mro__:
+    return _is_prepared(type(implementation))
+
+
+@cache
+def _is_prepared(implementation: type) -> bool:
+    for kind in implementation.__mro__:
         if "prepare" in vars(kind):
             return True
         if "execute" in vars(kind):

@@ -22,16 +22,18 @@ from fhelium.backend.resources import BoundResource, made_resources
 from fhelium.backend.spmd_guard import SpmdGuard, input_signature, program_identity
 from fhelium.backend.stages import Stage
 from fhelium.backend.torch_family.collectives.asynchronous import CommunicationThread
-from fhelium.backend.values import checked_payload, wrapped_result
+from fhelium.backend.values import ReducedInputs, checked_payload, wrapped_result
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CLIENT_TYPE
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.distributed import CollectiveOp, StartOp
 from fhelium.dialects.memory import TransferOp
 from fhelium.frontends.diagnostics import Fault, ProgramError, one_line, place_of
+from fhelium.frontends.input_names import input_names
 from fhelium.frontends.program import Program
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
-from fhelium.scheme.keys import SwitchingKey
+from fhelium.scheme.key_identity import KeyOwner
+from fhelium.scheme.keys import PublicKey, SecretKey, SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
@@ -69,6 +71,10 @@ class ProgramExecutable:
     _origins: Mapping[int, Operation] = field(init=False, repr=False, compare=False)
     _device: torch.device | None = field(init=False, repr=False, compare=False)
     _moves_values: bool = field(init=False, repr=False, compare=False)
+    _reduced: ReducedInputs = field(
+        init=False, repr=False, compare=False, default_factory=ReducedInputs
+    )
+    _key_owner: KeyOwner = field(init=False, repr=False, compare=False)
     _guard: SpmdGuard | None = field(init=False, repr=False, compare=False)
     _communication: CommunicationThread | None = field(init=False, repr=False, compare=False)
 
@@ -78,6 +84,11 @@ class ProgramExecutable:
         functions = [op for op in self.program.module.ops if isinstance(op, FuncOp)]
         entry = self.program.function("main")
         dispatches = self.dispatch_table.operations
+        owner = KeyOwner()
+        for resource in self.resources:
+            if isinstance(key := resource.value, SwitchingKey | PublicKey | SecretKey):
+                owner = owner.joined_by(f"resource @{resource.symbol}", key.key_id)
+        object.__setattr__(self, "_key_owner", owner)
         guard = SpmdGuard.of(self.resources, lambda: self._identity)
         object.__setattr__(self, "_guard", guard)
         starts = any(isinstance(op, StartOp) for op in self.program.module.walk())
@@ -174,9 +185,11 @@ class ProgramExecutable:
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The names of the inputs that `run` takes: those of the arguments in the text."""
-        arguments = self.program.function("main").body.block.args
-        return tuple(arg.name_hint or f"arg{i}" for i, arg in enumerate(arguments))
+        """The names of the inputs that `run` takes: those of the arguments in the text.
+
+        Raises `ProgramError` when two have the same; `run` takes them by position.
+        """
+        return input_names(self.program)
 
     def run(self, *inputs: object) -> object:
         """Run the program on one input an argument of its function.
@@ -184,8 +197,9 @@ class ProgramExecutable:
         An input is a tensor, a number, or the client's `Ciphertext` or `Plaintext`; when one of
         them is of the latter two kinds, so are the results. Returns the result, or a tuple of
         several. Before anything runs, raises `TypeError` for another number of inputs, kind or
-        dtype, and `ValueError` for another state, shape, device or other parameters. What an op
-        raises gets a note that names the op and its place.
+        dtype, and `ValueError` for another state, shape, device, other parameters, ciphertexts of
+        another secret than the keys or, on the CPU, residues outside [0, q). What an op raises gets
+        a note that names the op and its place.
 
         On several ranks, raises `RankMismatchError` on all of them when they do not run the same,
         and `LostRankError` when another rank does not come to a collective within its deadline.
@@ -234,13 +248,19 @@ class ProgramExecutable:
             checked_payload(value, type, signature.parameters, f"input {i}")
             for i, (value, type) in enumerate(zip(inputs, signature.inputs, strict=True))
         ]
+        owner = self._key_owner
+        for i, value in enumerate(inputs):
+            if isinstance(value, Ciphertext):
+                owner = owner.joined_by(f"input {i}", value.key_id)
         self._check_devices(payloads)
+        for i, (payload, type) in enumerate(zip(payloads, signature.inputs, strict=True)):
+            self._reduced.check(payload, type, signature.parameters, f"input {i}")
         if self._guard is not None:
             self._guard.agree(
                 {
-                    f"input {name}": input_signature(payload, type)
-                    for name, payload, type in zip(
-                        self.input_names, payloads, signature.inputs, strict=True
+                    f"input {i}": input_signature(payload, type)
+                    for i, (payload, type) in enumerate(
+                        zip(payloads, signature.inputs, strict=True)
                     )
                 }
             )
@@ -255,9 +275,9 @@ class ProgramExecutable:
         if not given or results is None:
             return results
         if not isinstance(results, tuple):
-            return wrapped_result(results, signature.outputs[0], signature.parameters)
+            return wrapped_result(results, signature.outputs[0], signature.parameters, owner.key_id)
         return tuple(
-            wrapped_result(result, type, signature.parameters)
+            wrapped_result(result, type, signature.parameters, owner.key_id)
             for result, type in zip(results, signature.outputs, strict=True)
         )
 

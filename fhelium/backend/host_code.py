@@ -137,7 +137,8 @@ class HostCode:
         return [self.names[v] for v in values if not isinstance(v.type, ResourceType)]
 
     def bind(self, stem: str, value: object) -> str:
-        name = f"{re.sub(r'[^0-9a-zA-Z]', '_', stem)}_{len(self.namespace)}"
+        number = len(self.namespace) - len(host_ops.HELPERS)
+        name = f"{re.sub(r'[^0-9a-zA-Z]', '_', stem)}_{number}"
         self.namespace[name] = value
         return name
 
@@ -198,6 +199,8 @@ class HostCode:
 
     def operation(self, operation: Operation, dying: list[SSAValue]) -> None:
         match operation:
+            case _ if operation in self.calls:
+                self.emit_call(operation)
             case ResourceOp() | CheckpointOp():
                 return
             case MaterialOp():
@@ -218,8 +221,6 @@ class HostCode:
             case func.CallOp():
                 callee = self.functions[operation.callee.string_value()]
                 self.call(callee, operation, self.operands(operation.operands))
-            case _ if operation in self.calls:
-                self.emit_call(operation)
             case _ if (tensor := host_ops.constant_tensor(operation)) is not None:
                 constant = self.bind("constant", tensor)
                 self.line(f"{self.define(operation.results[0])} = {constant}.clone()")

@@ -1,4 +1,8 @@
-"""Host arithmetic and indexing: the ops of xDSL's own dialects that become Python expressions."""
+"""Host arithmetic and indexing: the ops of xDSL's own dialects that become Python expressions.
+
+Integers are signed and wrap around at the width of their type, as tensors of torch do; an index has
+64 bits. An `i1` is a bool, and -1 where its sign counts.
+"""
 
 from collections.abc import Callable
 from math import isfinite
@@ -9,13 +13,16 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
+    IndexType,
     IntegerAttr,
+    IntegerType,
     TensorType,
     UnrealizedConversionCastOp,
     f64,
+    i1,
     i64,
 )
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from fhelium.backend.invocation import integer_value
 from fhelium.dialects.ckks.types import StateType
@@ -57,35 +64,119 @@ def scalar(value: object) -> torch.Tensor:
     return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64)
 
 
+def wrapped(number: int, bits: int) -> int:
+    """Return what is left of an integer in two's complement; a tensor has wrapped already."""
+    if isinstance(number, torch.Tensor):
+        return number
+    half = 1 << bits - 1
+    return (number + half) % (half << 1) - half
+
+
 HELPERS: dict[str, Callable[..., object]] = {
     "dimension": dimension,
     "extract": extract,
     "loop": loop,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
     "scalar": scalar,
+    "wrapped": wrapped,
 }
 """What host code calls beside the prepared calls."""
 
 TENSOR_ELEMENTS = {f64: torch.float64, i64: torch.int64}
 """Types of the elements that constant tensors may have."""
 
-INFIX: dict[type[Operation], str] = {
+TENSOR_WIDTHS = (8, 16, 32, 64)
+"""Bits of the integers that tensors of torch wrap around at."""
+
+SUMS: dict[type[Operation], str] = {
     arith.AddiOp: "+",
     arith.SubiOp: "-",
     arith.MuliOp: "*",
     arith.FloorDivSIOp: "//",
-    arith.AndIOp: "&",
-    arith.OrIOp: "|",
+}
+"""Ops on integers whose result may need more bits than its type has."""
+
+BITWISE: dict[type[Operation], str] = {arith.AndIOp: "&", arith.OrIOp: "|"}
+
+EXTREMES: dict[type[Operation], tuple[str, str]] = {
+    arith.MinSIOp: ("min", "minimum"),
+    arith.MaxSIOp: ("max", "maximum"),
+}
+"""The functions for numbers and for tensors."""
+
+OF_BITS: dict[type[Operation], str] = {
+    **BITWISE,
+    arith.AddiOp: "^",
+    arith.SubiOp: "^",
+    arith.MuliOp: "&",
+    arith.MinSIOp: "|",
+    arith.MaxSIOp: "&",
+}
+"""What ops on integers are on `i1`; Python's and torch's `+` on bools are something else."""
+
+OF_FLOATS: dict[type[Operation], str] = {
     arith.AddfOp: "+",
     arith.SubfOp: "-",
     arith.MulfOp: "*",
 }
 
-CALLS: dict[type[Operation], str] = {
-    arith.MinSIOp: "min",
-    arith.MaxSIOp: "max",
-    tensor.DimOp: "dimension",
-    tensor.ExtractOp: "extract",
-}
+ARITHMETIC = {*SUMS, *BITWISE, *EXTREMES, *OF_FLOATS}
+
+CALLS: dict[type[Operation], str] = {tensor.DimOp: "dimension", tensor.ExtractOp: "extract"}
+
+
+def width_of(type: Attribute) -> int | None:
+    """Return the bits of a number that is an integer, or None for other types."""
+    if isinstance(type, IndexType):
+        return 64
+    return type.width.data or None if isinstance(type, IntegerType) else None
+
+
+def _arithmetic(operation: Operation, operands: list[str]) -> str | None:
+    """Return an op on two numbers, or on two tensors of them."""
+    kind, result = operation.__class__, operation.results[0].type
+    is_tensor = isinstance(result, TensorType)
+    element = result.element_type if is_tensor else result
+    width = width_of(element)
+    infix = None
+    if element == i1:
+        infix = OF_BITS.get(kind)
+    elif kind in OF_FLOATS and (is_tensor or element == f64):
+        # Python has no smaller floats than f64.
+        infix = OF_FLOATS[kind]
+    elif width is None or (is_tensor and width not in TENSOR_WIDTHS):
+        return None
+    elif kind in EXTREMES:
+        return f"{EXTREMES[kind][is_tensor]}({', '.join(operands)})"
+    elif kind in SUMS:
+        text = f" {SUMS[kind]} ".join(operands)
+        return text if is_tensor else f"wrapped({text}, {width})"
+    else:
+        infix = BITWISE.get(kind)
+    return None if infix is None else f" {infix} ".join(operands)
+
+
+def _comparison(operation: arith.CmpiOp, operands: list[str]) -> str | None:
+    """Return a signed comparison of two integers: true is less than false."""
+    symbol = COMPARISONS.get(operation.predicate.value.data)
+    if symbol is None or width_of(operation.lhs.type) is None:
+        return None
+    if operation.lhs.type == i1:
+        operands = operands[::-1]
+    return f" {symbol} ".join(operands)
+
+
+def _index_cast(operation: arith.IndexCastOp, operand: str) -> str | None:
+    """Return an integer in another width: with more copies of its sign, or cut off."""
+    before, after = width_of(operation.input.type), width_of(operation.result.type)
+    if before is None or after is None:
+        return None
+    if before == 1:
+        return f"-int({operand})"
+    if after == 1:
+        return f"bool({operand} & 1)"
+    return operand if before == after else f"wrapped(int({operand}), {after})"
 
 
 def _same_payload(cast: UnrealizedConversionCastOp) -> bool:
@@ -125,26 +216,27 @@ def expression(operation: Operation, operands: list[str]) -> str | None:
 
     Only numbers come from the program into the text, as Python writes them.
     """
-    if (symbol := INFIX.get(type(operation))) is not None:
-        return f"{operands[0]} {symbol} {operands[1]}"
     if (function := CALLS.get(type(operation))) is not None:
         return f"{function}({', '.join(operands)})"
     match operation:
         case arith.ConstantOp():
             value = operation.value
             if isinstance(value, IntegerAttr):
-                return repr(integer_value(value))
+                number = integer_value(value)
+                # xDSL takes an index of any size.
+                return repr(wrapped(number, 64) if value.type == IndexType() else number)
             if isinstance(value, FloatAttr) and isfinite(value.value.data):
                 return repr(float(value.value.data))
             return None
         case arith.CmpiOp():
-            symbol = COMPARISONS.get(operation.predicate.value.data)
-            return None if symbol is None else f"{operands[0]} {symbol} {operands[1]}"
+            return _comparison(operation, operands)
         case arith.SelectOp():
             return f"{operands[1]} if {operands[0]} else {operands[2]}"
         case arith.IndexCastOp():
-            return operands[0]
+            return _index_cast(operation, operands[0])
         case UnrealizedConversionCastOp() if _same_payload(operation):
             return operands[0]
+        case _ if operation.__class__ in ARITHMETIC:
+            return _arithmetic(operation, operands)
         case _:
             return None

@@ -120,9 +120,30 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     a key, `result_key` is its kind and step; reductions say whether their region is `elementwise`;
     fused ops have an `outline` of theirs.
     """
-    operands = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
-    results = [result.type for result in operation.results]
-    attributes: dict[str, object] = dict(operation.properties)
+    from_regions: dict[str, object] = {}
+    if isinstance(operation, CombiningOp):
+        from_regions["elementwise"] = operation.is_elementwise
+    if isinstance(operation, FusedOp):
+        from_regions["outline"] = operation.outline
+    return _describe(
+        type(operation),
+        tuple(o.type for o in operation.operands if not isinstance(o.type, ResourceType)),
+        operation.result_types,
+        (*operation.properties.items(), *from_regions.items()),
+        parameters,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _describe(
+    operation_type: type[Operation],
+    operands: tuple[Attribute, ...],
+    results: tuple[Attribute, ...],
+    properties: tuple[tuple[str, object], ...],
+    parameters: Parameters | None,
+) -> OperationInvocation:
+    """Return one invocation for all ops that say the same: a long program repeats few calls."""
+    attributes: dict[str, object] = dict(properties)
     forms = [type.form for type in operands if isinstance(type, PolyType | StateType)]
     if forms and forms[0] is not None:
         attributes["form"] = str(forms[0])
@@ -136,12 +157,8 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     for type_ in results:
         if isinstance(type_, KeyType):
             attributes["result_key"] = (str(type_.kind), type_.step)
-    if isinstance(operation, CombiningOp):
-        attributes["elementwise"] = operation.is_elementwise
-    if isinstance(operation, FusedOp):
-        attributes["outline"] = operation.outline
     return OperationInvocation(
-        operation_type=type(operation),
+        operation_type=operation_type,
         operand_count=len(operands),
         result_count=len(results),
         attributes=attributes,

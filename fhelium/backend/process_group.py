@@ -83,19 +83,26 @@ class ProcessGroupExecutionResource:
         config = torch.distributed.get_backend_config(self.group)
         return dict(entry.split(":", 1) for entry in config.split(","))
 
-    def part(self, members: tuple[int, ...]) -> "ProcessGroupExecutionResource":
+    def part(self, members: tuple[int, ...], name: str) -> "ProcessGroupExecutionResource":
         """Return a new group of some ranks, in that order, which all of them ask for.
 
-        It has the timeout of this one.
+        It has the timeout of this one. Its members give it one `name`, new to this group. (The
+        names that `torch.distributed.new_group` makes up count the groups of each process, so ranks
+        that have made more of them than others would wait for each other under several names.)
         """
-        group = torch.distributed.new_group(
-            [self.global_rank(rank) for rank in members],
+        c10d = torch.distributed.distributed_c10d
+        ranks = [self.global_rank(rank) for rank in members]
+        group, _ = c10d._new_process_group_helper(
+            len(members),
+            members.index(self.rank),
+            ranks,
+            torch.distributed.get_backend_config(self.group),
+            c10d._get_default_store(),
+            f"{self.process_group.group_name}/{name}",  # pyright: ignore[reportArgumentType]
             timeout=self.deadline,
-            backend=torch.distributed.get_backend_config(self.group),
-            use_local_synchronization=True,
-            sort_ranks=False,
         )
         assert isinstance(group, torch.distributed.ProcessGroup), "this rank is one of its members"
+        c10d._world.pg_group_ranks[group] = {rank: place for place, rank in enumerate(ranks)}
         return ProcessGroupExecutionResource(group)
 
     def global_rank(self, group_rank: int) -> int:

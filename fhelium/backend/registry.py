@@ -103,14 +103,15 @@ class ImplementationRegistry(Generic[ImplementationT]):
         there is no single candidate. Both list the choices.
         """
         named = self._by_type.get(operation_type, {})
+        if requested in named:
+            return named[requested]
         choices = ", ".join(repr(name) for name in named) or "none"
         if requested is not None:
-            if requested not in named:
-                raise KeyError(
-                    f"{operation_type.name} has no {self.category} implementation {requested!r}; "
-                    f"available: {choices}"
-                )
-            return named[requested]
+            raise KeyError(
+                f"{operation_type.name} has no {self.category} implementation {requested!r}; "
+                f"available: {choices}; assign another with {_assigning(operation_type)}, or add "
+                "this one with with_implementations"
+            )
         if not named:
             raise ValueError(
                 f"{operation_type.name} has no {self.category} implementation; available: none"
@@ -120,9 +121,14 @@ class ImplementationRegistry(Generic[ImplementationT]):
             count = "several" if candidates else "no default among its"
             raise ValueError(
                 f"{operation_type.name} has {count} {self.category} implementations: {choices}; "
-                "choose one with fhelium-assign-implementations"
+                f"choose one with {_assigning(operation_type)}"
             )
         return candidates[0]
+
+
+def _assigning(operation_type: type[Operation]) -> str:
+    """Return the pass that assigns an implementation, as a pipeline names it."""
+    return f'fhelium-assign-implementations{{op="{operation_type.name}" implementation="NAME"}}'
 
 
 @runtime_checkable

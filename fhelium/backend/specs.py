@@ -85,7 +85,8 @@ def state_is_assigned(operation: Operation) -> str | None:
             if missing := state.unassigned():
                 return (
                     f"{operation.name} has a value of type {state}, expected an assigned "
-                    f"{' and '.join(missing)}: run a scheduling pass, or write it in the text"
+                    f"{' and '.join(missing)}: run a scheduling pass, as ckks-default does, "
+                    "or write it in the text"
                 )
     return None
 

@@ -1,8 +1,11 @@
 """What a program is given and gives back, checked against its types."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
+import numpy as np
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -60,17 +63,21 @@ def checked_payload(
             return value
 
 
-def wrapped_result(value: object, type: Attribute, parameters: Parameters | None) -> object:
+def wrapped_result(
+    value: object, type: Attribute, parameters: Parameters | None, key_id: str | None
+) -> object:
     """Return a result as the client's `Ciphertext` or `Plaintext` where its type says so."""
     element, _ = _element(type)
     if parameters is None or not isinstance(value, torch.Tensor):
         return value
     if not isinstance(element, StateType) or element.unassigned():
         return value
-    wrap = Ciphertext if isinstance(element, CiphertextType) else Plaintext
     assert element.level is not None
     assert element.scale is not None
-    return wrap(value.contiguous(), parameters, element.level, element.scale, str(element.form))
+    state = (value.contiguous(), parameters, element.level, element.scale, str(element.form))
+    if isinstance(element, CiphertextType):
+        return Ciphertext(*state, key_id=key_id)
+    return Plaintext(*state)
 
 
 def check_residues(
@@ -83,12 +90,40 @@ def check_residues(
         return
     if payload.is_meta or not isinstance(element, StateType | PolyType):
         return
-    moduli = parameters.ring.moduli(limbs, payload.device)
-    if bool(((payload < 0) | (payload >= moduli)).any()):
+    moduli = parameters.ring.moduli(limbs, payload.device).squeeze(-1)
+    low, high = payload.aminmax(dim=-1)
+    outside = (low < 0) | (high >= moduli)
+    if bool(outside.any()):
+        *_, limb = first = tuple(outside.nonzero()[0].tolist())
         raise ValueError(
-            f"{what} has residues outside [0, q), expected reduced ones: encode it with these "
-            "parameters"
+            f"{what} has residues from {int(low[first])} to {int(high[first])} in limb "
+            f"{limbs[limb]}, expected 0 to {int(moduli[limb]) - 1}: make it with these parameters"
         )
+
+
+class ReducedInputs:
+    """Which tensors were found to hold residues below their primes, so that each is read once.
+
+    Torch counts what changes a tensor; a change through memory that numpy shares goes unseen.
+    """
+
+    def __init__(self) -> None:
+        self._versions = WeakTensorKeyDictionary()
+
+    def check(
+        self, payload: object, type: Attribute, parameters: Parameters | None, what: str
+    ) -> None:
+        """Raise `ValueError` for an input on the CPU that has residues outside [0, q).
+
+        On other devices the answer would have to come back before anything starts.
+        """
+        if not isinstance(payload, torch.Tensor) or not payload.is_cpu:
+            return
+        # Tensors made in inference mode count no changes.
+        found = None if payload.is_inference() else (payload._version, type)
+        if found is None or self._versions.get(payload) != found:
+            check_residues(payload, type, parameters, what)
+            self._versions[payload] = found
 
 
 def _element(type: Attribute) -> tuple[Attribute, tuple[int, ...]]:
@@ -172,9 +207,17 @@ def _number(value: object, kind: type[int] | type[float], what: str) -> int | fl
         if value.is_meta:
             raise ValueError(f"{what} is on meta, expected a number: move it to a real device")
         value = value.item()
+    # Those of numpy are none of Python's types.
+    if isinstance(value, Integral):
+        value = int(value)
+    elif isinstance(value, np.floating):
+        value = float(value)
     if not isinstance(value, int | float) or (kind is int and isinstance(value, float)):
         raise TypeError(f"{what} is a {type(value).__name__}, expected {kind.__name__}")
-    return kind(value)
+    try:
+        return kind(value)
+    except OverflowError:
+        raise ValueError(f"{what} is beyond the floats, expected a number of 64 bits") from None
 
 
 def _dtype(element: Attribute) -> torch.dtype | None:

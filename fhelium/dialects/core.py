@@ -27,6 +27,9 @@ from xdsl.utils.exceptions import VerifyException
 IMPLEMENTATION = "fhelium.implementation"
 IN_PLACE = "fhelium.in_place"
 
+INPUT_NAME = "fhelium.name"
+"""On an argument of a function: the name of an input, where that of the value cannot say it."""
+
 
 class ResourceType(TypeAttribute, ABC):
     """The type of a live object: bound when a program is linked, or made by a collective."""

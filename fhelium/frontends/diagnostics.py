@@ -192,5 +192,5 @@ def one_line(message: object) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most like `name`, or None when none is alike."""
-    matches = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    matches = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return matches[0] if matches else None

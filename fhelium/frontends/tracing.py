@@ -28,6 +28,7 @@ from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CiphertextType, KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.rns.types import Form
+from fhelium.frontends.input_names import name_inputs
 from fhelium.frontends.program import Program
 from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
 from fhelium.scheme.parameters import Parameters
@@ -238,8 +239,6 @@ def trace(
                 "positional ones: each is an input of the program"
             )
         argument = tracer.block.insert_arg(tracer.type(top), position)
-        if parameter.name.isascii():  # what MLIR text can say
-            argument.name_hint = parameter.name
         arguments.append(Vector(tracer, argument, top))
     returned = function(*arguments)
     results = list(returned) if isinstance(returned, Iterable) else [returned]
@@ -254,4 +253,5 @@ def trace(
     tracer.main.function_type = FunctionType.from_lists(
         [argument.type for argument in tracer.block.args], [value.type for value in values]
     )
+    name_inputs(tracer.main, list(inspect.signature(function).parameters))
     return Program(tracer.module)

@@ -36,6 +36,7 @@ from fhelium.dialects.distributed import (
 )
 from fhelium.dialects.memory import TransferOp
 from fhelium.passes.failure import PassFailure
+from fhelium.passes.option_checks import check_at_least
 
 PRECISION = "ckks.precision_bits"
 MAY_OVERFLOW = "ckks.may_overflow"
@@ -68,17 +69,17 @@ class CkksAnnotateErrorPass(ModulePass):
     largest: int | float = 1.0
     ranks: int | None = None
 
+    def __post_init__(self) -> None:
+        check_at_least(0, largest=self.largest)
+        check_at_least(1, ranks=self.ranks)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not isfinite(self.largest) or self.largest < 0:
-            raise PassFailure(
-                op, f"found largest={self.largest}, expected a finite magnitude of at least 0"
-            )
-        if self.ranks is not None and self.ranks < 1:
-            raise PassFailure(op, f"found ranks={self.ranks}, expected at least 1")
         encrypted = [inner for inner in op.walk() if _handles_ciphertexts(inner)]
         if not encrypted:
             return
-        parameters = program_parameters(op, "how large errors are depends on them")
+        parameters = program_parameters(
+            op, "how large errors are depends on them, and ckks-select-parameters chooses some"
+        )
         for inner in encrypted:
             require_states(inner, _types(inner), parameters)
         errors = ErrorAnalysis(parameters, float(self.largest))

@@ -27,6 +27,8 @@ from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.rns.types import Form
 from fhelium.passes.failure import PassFailure
 
+_UNUSED = PlaintextType(level=0, form=Form.EVALUATION)
+
 
 @dataclass(frozen=True)
 class CkksAssignLevelsPass(ModulePass):
@@ -52,7 +54,7 @@ class CkksAssignLevelsPass(ModulePass):
             levels = _levels(function, steps)
             _check_depth(function, op.attributes.get(PARAMETERS), levels)
             forms = _forms(steps)
-            types = plaintext_types(function, partial(_wanted, levels, forms), _unused)
+            types = plaintext_types(function, partial(_wanted, levels, forms), _UNUSED)
             for value, level in levels.items():
                 type = CiphertextType.of(value)
                 types[value] = ciphertext_with(type, level=level, form=forms[value])
@@ -177,7 +179,3 @@ def _wanted(
     type: PlaintextType,
 ) -> PlaintextType:
     return plaintext_with(type, level=levels[ciphertext], form=forms[ciphertext])
-
-
-def _unused(type: PlaintextType) -> PlaintextType:
-    return plaintext_with(type, level=0, form=Form.EVALUATION)

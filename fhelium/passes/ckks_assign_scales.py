@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isclose
 
 from xdsl.context import Context
@@ -9,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from fhelium.analyses.encrypted_steps import (
     Kind,
@@ -22,7 +24,7 @@ from fhelium.analyses.plaintext_assignment import plaintext_types
 from fhelium.analyses.program_parameters import program_parameters
 from fhelium.analyses.state_assignment import assign_types, ciphertext_with, plaintext_with
 from fhelium.dialects import ckks
-from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, shown_scale
+from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, encode_scalar, shown_scale
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
@@ -57,13 +59,14 @@ class CkksAssignScalesPass(ModulePass):
         )
         top = max(_level(v, f) for f in functions for v in ciphertexts_of(f))
         scales = CanonicalScales(parameters.moduli, parameters.scale, top)
+        unused = PlaintextType(scale=parameters.scale)
         for function in functions:
             found = _Scales(scales, function)
             steps = steps_of(function)
             for step in steps:
                 found.add(step)
             found.check_joins(steps)
-            types = plaintext_types(function, found.wanted, found.unused)
+            types = plaintext_types(function, found.wanted, unused)
             for value, scale in found.of_value.items():
                 types[value] = ciphertext_with(CiphertextType.of(value), scale=scale)
             assign_types(function, types)
@@ -113,6 +116,27 @@ class _Scales:
         for result in step.results:
             self.degree[result] = degree
             self.of_value[result] = self.settled(step, result, scale, degree)
+        if isinstance(op, ckks.AddScalarOp | ckks.MulScalarOp):
+            self.check_scalar(op)
+
+    def check_scalar(self, op: ckks.AddScalarOp | ckks.MulScalarOp) -> None:
+        """Refuse a number that is too large, and a factor that is too small, for its scale."""
+        number, scale = op.value.value.data, Fraction(self.of_value[op.result])
+        if isinstance(op, ckks.MulScalarOp):
+            scale /= Fraction(self.of_value[op.input])
+        try:
+            encoded = encode_scalar(number, scale)
+        except VerifyException as error:
+            raise PassFailure(op, str(error)) from None
+        if isinstance(op, ckks.MulScalarOp) and number != 0 and encoded == 0:
+            raise PassFailure(
+                op,
+                f"found a product by {number:.3g}, which rounds to 0 at the scale "
+                f"{shown_scale(float(scale))}, expected a factor of at least "
+                f"{float(1 / scale):.1e}: leave the term out, or choose parameters of a greater "
+                "scale, as the option precision of secure-select-parameters and "
+                "ckks-select-parameters does",
+            )
 
     def settled(self, step: Step, result: SSAValue, scale: float, degree: int) -> float:
         """Return the scale of a result without the rounding of its computation."""
@@ -159,7 +183,3 @@ class _Scales:
         if isinstance(user, ckks.MulPlainOp | ckks.WeightedSumOp):
             scale = self.of_value[user.result] / scale
         return plaintext_with(type, scale=scale)
-
-    def unused(self, type: PlaintextType) -> PlaintextType:
-        """Return the type of a plaintext that nothing uses."""
-        return plaintext_with(type, scale=self.scales.default)

@@ -17,6 +17,9 @@ from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import has_assignment
 from fhelium.passes.failure import PassFailure
+from fhelium.scheme.security import MAXIMUM_LOG_QP
+
+_MOST_SLOTS = max(MAXIMUM_LOG_QP) // 2
 
 Rotation = ckks.RotateOp | ckks.RotateManyOp
 
@@ -29,14 +32,23 @@ class CkksDecomposeRotationsPass(ModulePass):
       are the powers of two below the number of slots.
 
     Where the program says the number of slots, by its parameters or how it was packed, a step
-    counts modulo it. A rotation is made up of as few steps as there can be, and several of one
-    value share what they have in common. Rotations by the given steps, and those that record how
-    they run, are left alone. A rotation that the given steps can't make up is refused.
+    counts modulo it; elsewhere rotations are shorter than the slots of the largest ring. A rotation
+    is made up of as few steps as there can be, and several of one value share what they have in
+    common. Rotations by the given steps, and those that record how they run, are left alone. A
+    rotation that the given steps can't make up is refused.
     """
 
     name = "ckks-decompose-rotations"
 
     steps: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for step in () if self.steps is None else self.steps or (0,):
+            if not 0 < abs(step) < _MOST_SLOTS:
+                raise ValueError(
+                    f"found steps={','.join(map(str, self.steps or ()))}, expected at least one, "
+                    f"each from 1 to {_MOST_SLOTS - 1} or negative: to the left, or to the right"
+                )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         slots = slots_of(op)
@@ -52,6 +64,13 @@ class CkksDecomposeRotationsPass(ModulePass):
             if not missing:
                 continue
             largest = max(abs(step) for group in missing for step, _ in _turns(group))
+            if slots is None and largest >= _MOST_SLOTS:
+                raise PassFailure(
+                    function,
+                    f"found a rotation by {largest} places in @{function.sym_name.data}, expected "
+                    f"fewer than {_MOST_SLOTS}, the slots of the largest ring: with "
+                    "ckks.parameters steps count modulo the slots",
+                )
             paths = RotationPaths(steps, slots, largest)
             for group in missing:
                 _decompose(function, group, paths)
@@ -67,10 +86,9 @@ class CkksDecomposeRotationsPass(ModulePass):
                 )
             return {1 << bit for bit in range((slots - 1).bit_length())}
         for step in self.steps:
-            if step == 0 or (slots is not None and not -slots < step < slots):
-                limit = "" if slots is None else f", less than the {slots} slots"
+            if slots is not None and not -slots < step < slots:
                 raise PassFailure(
-                    module, f"found {step} among steps, expected steps other than 0{limit}"
+                    module, f"found {step} among steps, expected steps less than the {slots} slots"
                 )
         return set(self.steps)
 

@@ -24,6 +24,7 @@ from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, GroupType, RankOp
 from fhelium.passes.failure import PassFailure
+from fhelium.passes.option_checks import check_at_least, check_names
 
 KEY_SWITCHES = (
     *(ckks.RotateOp, ckks.RotateManyOp, ckks.ConjugateOp),
@@ -52,7 +53,9 @@ class CkksDistributeWeightedSumPass(ModulePass):
     depend on the order of its terms, so a program with assigned levels and scales gives the bits
     of one rank. Put the pass behind scheduling, and before implementations are assigned. A group
     of another size is an error, in `dist-verify-spmd` or when the program runs, before any
-    arithmetic. Sums that some ranks may not reach, and those inside a share, are left alone.
+    arithmetic. Sums that some ranks may not reach, those of fewer terms, and those inside a share
+    are left alone, without a word: a program in which nothing was split has no collective that it
+    did not have.
 
     By default, `by=count`, every sum of enough terms is split. With `by=time` those alone whose
     dearest share and the message behind it take less time than the whole sum, as far as
@@ -69,11 +72,12 @@ class CkksDistributeWeightedSumPass(ModulePass):
     calibration: str | None = None
     family: str = "torch"
 
+    def __post_init__(self) -> None:
+        check_at_least(1, ranks=self.ranks)
+        check_at_least(2, least=self.least)
+        check_names(group=self.group)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.ranks < 1:
-            raise PassFailure(op, f"found ranks={self.ranks}, expected at least 1")
-        if self.least < 2:
-            raise PassFailure(op, f"found least={self.least}, expected at least 2")
         if self.ranks == 1:
             return
         functions = list(encrypted_functions(op))
@@ -166,7 +170,7 @@ def _all_ranks_reach(
                     return False
                 return all(
                     _all_ranks_reach(call, group, dependence, (*calls, around))
-                    for call in dependence.callers[around.sym_name.data]
+                    for call in dependence.calls.callers[around.sym_name.data]
                 )
             case _:
                 return False
@@ -214,11 +218,17 @@ def _is_faster(
     group: ResourceOp,
 ) -> bool:
     """Return whether the dearest share and the sum over the ranks take less time than all ops."""
-    message = AllReduceAddCiphertextOp(root.result, group)
+    sum_over_ranks = AllReduceAddCiphertextOp(root.result, group)
+    message = model.of(sum_over_ranks)
+    sum_over_ranks.erase()
+    if message.unknown:
+        raise PassFailure(
+            root,
+            "found no time of a sum over ranks in the calibration, which by=time needs: measure it "
+            "with several ranks, as in fhelium-run program.mlir --calibrate FILE --nproc 2",
+        )
     shared = max(_milliseconds(model, block.ops) for block in shares)
-    faster = shared + _milliseconds(model, [message]) < _milliseconds(model, alone)
-    message.erase()
-    return faster
+    return shared + message.milliseconds < _milliseconds(model, alone)
 
 
 def _milliseconds(model: CostModel, ops: Iterable[Operation]) -> float:

@@ -30,7 +30,7 @@ class FuseRescale(RewritePattern):
             return
         fused = ckks.RelinearizeRescaleOp(inner.input, inner.key, op.result.type)
         replace_located(rewriter, op, [fused])
-        rewriter.erase_op(inner)
+        rewriter.erase(inner)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fhelium.analyses.encrypted_steps import ciphertexts_of, encrypted_functions
+from fhelium.analyses.encrypted_steps import ciphertexts_of, encrypted_functions, states_of
 from fhelium.analyses.slot_count import packed_slots
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
@@ -20,6 +20,7 @@ from fhelium.dialects.secure.layouts import power_of_two
 from fhelium.passes.ckks_annotate_error import MAY_OVERFLOW, PRECISION, CkksAnnotateErrorPass
 from fhelium.passes.ckks_assign_scales import CkksAssignScalesPass
 from fhelium.passes.failure import PassFailure
+from fhelium.passes.option_checks import check_at_least, check_positive
 from fhelium.scheme.choice import NoParametersError, choose
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.security import MAXIMUM_LOG_QP
@@ -39,8 +40,9 @@ class CkksSelectParametersPass(ModulePass):
       packed too.
     - `precision` is the number of bits after the point that results are to have, 20 by default.
     - `largest` bounds the magnitude of every value on the way, 1 by default.
-    - `min-slots` is how many slots there have to be; the vectors that the program encodes count
-      anyway. A program that was packed for a number of slots has exactly those.
+    - `min-slots` is how many slots there have to be; the vectors that the program encodes and the
+      steps that it rotates by count anyway. A program that was packed for a number of slots has
+      exactly those.
     - `by=depth` takes the errors of a chain of products for those of the program, as
       `fhelium-params` does. `by=program` follows the program's own errors with
       `ckks-annotate-error`, and takes a greater scale until every result has the precision and no
@@ -58,6 +60,11 @@ class CkksSelectParametersPass(ModulePass):
     min_slots: int | None = None
     by: Literal["depth", "program"] = "depth"
 
+    def __post_init__(self) -> None:
+        check_at_least(0, depth=self.depth)
+        check_at_least(1, min_slots=self.min_slots)
+        check_positive(precision=self.precision, largest=self.largest)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if PARAMETERS in op.attributes:
             return
@@ -74,7 +81,7 @@ class CkksSelectParametersPass(ModulePass):
     def _for_depth(self, module: ModuleOp, depth: int) -> Parameters:
         """Return the smallest parameters for a chain of products."""
         packed = packed_slots(module)
-        slots = max(self.min_slots or 1, packed or 1, *_encoded_lengths(module))
+        slots = max(self.min_slots or 1, packed or 1, *_slots_used(module))
         if packed is not None and slots > packed:
             raise PassFailure(
                 module,
@@ -152,22 +159,28 @@ def highest_level(module: ModuleOp) -> int:
     depth = 0
     for function in encrypted_functions(module):
         for value in ciphertexts_of(function):
-            level = CiphertextType.of(value).level
-            if level is None:
+            if CiphertextType.of(value).level is None:
                 raise PassFailure(
                     value.owner if isinstance(value.owner, Operation) else function,
                     "found a ciphertext without a level, expected one on each, or the option "
                     "depth=: ckks-assign-levels finds them",
                 )
-            depth = max(depth, level)
+        depth = max([depth, *(type.level or 0 for type in states_of(function))])
     return depth
 
 
-def _encoded_lengths(module: ModuleOp) -> Iterator[int]:
-    """Yield how many values each encoding has."""
+def _slots_used(module: ModuleOp) -> Iterator[int]:
+    """Yield how many slots each encoding and rotation takes at least."""
     for op in module.walk():
-        if isinstance(op, ckks.EncodeOp) and isinstance(op.input.type, TensorType):
-            yield op.input.type.get_shape()[-1]
+        match op:
+            case ckks.EncodeOp() if isinstance(op.input.type, TensorType):
+                yield op.input.type.get_shape()[-1]
+            case ckks.RotateOp():
+                yield abs(op.step.value.data) + 1
+            case ckks.RotateManyOp():
+                yield from (abs(step) + 1 for step in op.steps.get_values())
+            case _:
+                pass
 
 
 def _outcome(

@@ -1,5 +1,6 @@
 """`convert-ckks-to-rns`: write encrypted arithmetic out as residue kernels."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -14,7 +15,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.analyses.ciphertext_states import holds_state, require_states
@@ -22,9 +22,9 @@ from fhelium.analyses.program_parameters import program_parameters
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
-from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.core import MaterialOp, has_assignment
 from fhelium.dialects.distributed import PendingType
-from fhelium.passes.ckks_lowerings import cast, lowerings, poly_type
+from fhelium.passes.ckks_lowerings import Emitter, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
 
@@ -48,21 +48,23 @@ class ConvertCkksToRnsPass(ModulePass):
     name = "convert-ckks-to-rns"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not any(_is_ckks(inner) for inner in op.walk()):
+        operations = list(op.walk())
+        if not any(map(_is_ckks, operations)):
             return
-        parameters = program_parameters(op, "the primes of each level come from there")
-        for inner in op.walk():
+        parameters = program_parameters(
+            op, "the primes of each level come from there, and ckks-select-parameters chooses some"
+        )
+        for inner in operations:
             _check(inner, op, parameters)
-        PatternRewriteWalker(
-            GreedyRewritePatternApplier(lowerings(parameters), dce_enabled=False),
-            apply_recursively=False,
-        ).rewrite_module(op)
+        lowered = _lower(operations, parameters)
+        rest = [inner for inner in operations if inner not in lowered]
         kept = {
             inner: [operand.type for operand in inner.operands]
-            for inner in op.walk()
+            for inner in rest
             if _stays_whole(inner)
         }
-        for inner in op.walk():
+        _replace(lowered)
+        for inner in rest:
             if inner not in kept:
                 _convert_types(inner, parameters)
         for inner, operand_types in kept.items():
@@ -70,7 +72,7 @@ class ConvertCkksToRnsPass(ModulePass):
         for inner in list(op.walk()):
             if isinstance(inner, UnrealizedConversionCastOp):
                 _drop_redundant_cast(inner)
-        for inner in op.walk():
+        for inner in rest:
             whole = inner in kept or isinstance(inner, UnrealizedConversionCastOp)
             if not whole and _is_ckks(inner):
                 raise PassFailure(
@@ -115,6 +117,61 @@ def _check(operation: Operation, module: ModuleOp, parameters: Parameters) -> No
             "convert the two apart",
         )
     require_states(operation, _types(operation), parameters)
+
+
+def _lower(
+    operations: Sequence[Operation], parameters: Parameters
+) -> Mapping[Operation, Sequence[SSAValue]]:
+    """Emit what each op is lowered to before it, and return its lowered results.
+
+    The ops themselves stay until all are lowered, since rules read levels and scales in their
+    types. A value that is not lowered itself is cast; the casts go once every type is converted.
+    """
+    rules = lowerings(parameters)
+    lowered: dict[Operation, Sequence[SSAValue]] = {}
+    values: dict[SSAValue, SSAValue] = {}
+    for op in operations:
+        rule = rules.get(type(op))
+        if rule is None or not _is_lowered(op):
+            continue
+        emit = Emitter()
+        operands: list[SSAValue] = []
+        for operand in op.operands:
+            value = values.get(operand, operand)
+            if isinstance(value.type, StateType):
+                value = emit(_cast(value, poly_type(value.type, parameters)))
+            operands.append(value)
+        results = rule.lower(op, operands, emit)
+        lowered[op] = [results] if isinstance(results, SSAValue) else results
+        values.update(zip(op.results, lowered[op], strict=True))
+        for operation in emit.operations:
+            operation.location = op.location
+            if len(op.results) == 1:
+                operation.results[0].name_hint = op.results[0].name_hint
+        Rewriter.insert_op(emit.operations, InsertPoint.before(op))
+    return lowered
+
+
+def _is_lowered(operation: Operation) -> bool:
+    """Return whether an op that has a rule works on ciphertexts, and may go.
+
+    One of ckks that records how it runs stays as it is: the record belongs to the whole op.
+    """
+    if type(operation) in CKKS_OPERATIONS and has_assignment(operation):
+        return False
+    return any(isinstance(operand.type, StateType) for operand in operation.operands)
+
+
+def _replace(lowered: Mapping[Operation, Sequence[SSAValue]]) -> None:
+    """Erase ops, and give those that are left what they used of them."""
+    for operation, values in lowered.items():
+        for result, value in zip(operation.results, values, strict=True):
+            result.replace_all_uses_with(value)
+        Rewriter.erase_op(operation)
+
+
+def _cast(value: SSAValue, type: Attribute) -> UnrealizedConversionCastOp:
+    return UnrealizedConversionCastOp.create(operands=[value], result_types=[type])
 
 
 def _convert(type: Attribute, parameters: Parameters) -> Attribute:
@@ -173,14 +230,14 @@ def _cast_around(
     """Give an op that stays whole operands of its own types, and its users lowered ones."""
     for index, (operand, wanted) in enumerate(zip(operation.operands, operand_types, strict=True)):
         if operand.type != wanted:
-            before = cast(operand, wanted)
+            before = _cast(operand, wanted)
             before.location = operation.location
             Rewriter.insert_op(before, InsertPoint.before(operation))
             operation.operands[index] = before.results[0]
     for result in operation.results:
         converted = _convert(result.type, parameters)
         if converted != result.type:
-            after = cast(result, converted)
+            after = _cast(result, converted)
             after.location = operation.location
             Rewriter.insert_op(after, InsertPoint.after(operation))
             result.replace_uses_with_if(

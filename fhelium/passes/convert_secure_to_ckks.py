@@ -100,6 +100,12 @@ def _layouts(operation: Operation) -> list[LayoutAttr]:
 
 def _check(operation: Operation) -> None:
     """Refuse what can't be lowered, before anything is changed."""
+    if isinstance(operation, FuncOp) and (
+        operation.is_declaration or len(operation.body.blocks) != 1
+    ):
+        raise PassFailure(
+            operation, f"found @{operation.sym_name.data} without a body of one block, expected one"
+        )
     for found in _types(operation):
         if isinstance(found, TensorType) and not isinstance(found.layout, LayoutAttr):
             raise PassFailure(
@@ -113,19 +119,13 @@ def _check(operation: Operation) -> None:
             f"found {operation.name}, expected it lowered: run {LOWERED_BEFORE[type(operation)]} "
             "before",
         )
-    if isinstance(operation, FuncOp):
-        if operation.is_declaration or len(operation.body.blocks) != 1:
-            raise PassFailure(
-                operation,
-                f"found @{operation.sym_name.data} without a body of one block, expected one",
-            )
-    elif type(operation) not in RULES and not isinstance(operation, ReturnOp):
+    if type(operation) not in RULES and not isinstance(operation, FuncOp | ReturnOp):
         raise PassFailure(
             operation,
             f"found {operation.name} on secret tensors, expected ops of the secure dialect: inline "
             "calls and unroll loops before",
         )
-    elif has_assignment(operation):
+    if has_assignment(operation):
         raise PassFailure(
             operation,
             f"found {operation.name} with an implementation assigned, expected none: an op on "

@@ -1,7 +1,9 @@
 """`dist-verify-spmd`: check that all ranks issue the same collectives in the same order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
@@ -10,7 +12,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fhelium.analyses.message_pairing import first_message, verify_pairs
-from fhelium.analyses.rank_dependence import RankDependence, group_key, value_name, yielded
+from fhelium.analyses.rank_dependence import (
+    GroupKey,
+    RankDependence,
+    group_key,
+    value_name,
+    yielded,
+)
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import (
     CollectiveOp,
@@ -21,6 +29,7 @@ from fhelium.dialects.distributed import (
     StartOp,
 )
 from fhelium.passes.failure import PassFailure
+from fhelium.passes.option_checks import check_at_least
 
 
 @dataclass(frozen=True)
@@ -30,16 +39,22 @@ class Event:
     op: Operation
     inner: tuple[tuple["Event", ...], ...] = ()
 
-    def collectives(self) -> Iterator[CollectiveOp]:
-        """Yield the collectives, in order."""
+    @cached_property
+    def collectives(self) -> Mapping[GroupKey, CollectiveOp]:
+        """The first collective of each group."""
         if isinstance(self.op, CollectiveOp):
-            yield self.op
-        for events in self.inner:
-            for event in events:
-                yield from event.collectives()
+            return {group_key(self.op.group): self.op}
+        first: dict[GroupKey, CollectiveOp] = {}
+        for event in chain.from_iterable(self.inner):
+            for key, collective in event.collectives.items():
+                first.setdefault(key, collective)
+        return first
 
 
 Events = tuple[Event, ...]
+
+Parts = dict[GroupKey, GroupKey]
+"""Parts of a group that one branch makes, each with that which the other branch makes."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +77,12 @@ class DistVerifySpmdPass(ModulePass):
 
     ranks: int | None = None
 
+    def __post_init__(self) -> None:
+        check_at_least(1, ranks=self.ranks)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.ranks is None:
             return verify_spmd(op)
-        if self.ranks < 1:
-            raise PassFailure(op, f"found ranks={self.ranks}, expected at least 1")
         return verify_spmd(op, dict.fromkeys(named_groups(op), self.ranks))
 
 
@@ -75,16 +91,19 @@ def verify_spmd(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Non
 
     `sizes` are the numbers of ranks of the groups whose resources are named so.
     """
-    if _first_collective(module) is None:
+    dependence = RankDependence(module)
+    verifier = _Verifier(module, sizes or {}, dependence)
+    for op in module.walk():
+        if isinstance(op, RankOp):
+            verifier.check_size(op)
+    if not any(isinstance(op, CollectiveOp) for op in module.walk()):
         return
-    sizes, dependence = sizes or {}, RankDependence(module)
-    verifier = _Verifier(module, sizes, dependence)
     verifier.block(module.body.block)
-    for function in dependence.functions.values():
+    for function in dependence.calls.functions.values():
         verifier.function(function)
     if (message := first_message(module)) is None:
         return
-    found = {sizes.get(name) for name in named_groups(module)}
+    found = {verifier.sizes.get(name) for name in named_groups(module)}
     ranks = found.pop() if len(found) == 1 else None
     if ranks is None:
         raise PassFailure(
@@ -93,9 +112,9 @@ def verify_spmd(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Non
             "sizes, expected one size: say how many ranks there are, as in "
             "dist-verify-spmd{ranks=2}",
         )
-    for function in dependence.functions.values():
-        if dependence.is_entry(function) and len(function.body.blocks) == 1:
-            verify_pairs(dependence, ranks, function, _same_message)
+    for function in dependence.calls.functions.values():
+        if dependence.calls.is_entry(function) and len(function.body.blocks) == 1:
+            verify_pairs(dependence, ranks, function)
 
 
 def named_groups(module: ModuleOp) -> list[str]:
@@ -126,7 +145,7 @@ class _Verifier:
         if function in self.known:
             return self.known[function]
         if function in self.open or len(function.body.blocks) != 1:
-            inside = _first_collective(function)
+            inside = self.first_issued(function)
             events: Events = ()
             if inside is not None:
                 name = f"@{function.sym_name.data}"
@@ -137,7 +156,7 @@ class _Verifier:
                         f"{name}, which has {len(function.body.blocks)} blocks, and may return or "
                         "jump before it: use scf.if and scf.for"
                     )
-                raise PassFailure(inside, f"{inside.name} is inside {why}")
+                raise PassFailure(inside, f"{self.described(inside)} is inside {why}")
         else:
             self.open.append(function)
             events = self.block(function.body.block)
@@ -153,9 +172,6 @@ class _Verifier:
         """Return what one op issues, if it does so on all ranks alike."""
         match op:
             case func.FuncOp():
-                return ()
-            case RankOp():
-                self.check_size(op)
                 return ()
             case PointToPointOp():
                 self.check_group(op)
@@ -177,35 +193,47 @@ class _Verifier:
                     op, [("condition", yielded(op.before_region.block).operands[0])]
                 )
             case _:
-                inside = _first_collective(op)
-                if inside is not None and inside is not op:
+                inside = self.first_issued(op)
+                if inside is not None:
                     raise PassFailure(
                         inside,
-                        f"{inside.name} is inside {op.name}, which may run it any number of times: "
-                        "use scf.if, scf.for or scf.while",
+                        f"{self.described(inside)} is inside {op.name}, which may run it any "
+                        "number of times: use scf.if, scf.for or scf.while",
                     )
                 return ()
 
+    def first_issued(self, op: Operation) -> CollectiveOp | func.CallOp | None:
+        """Return the first collective in `op`, or else the first call that issues some."""
+        issued = list(self.dependence.calls.issued(op))
+        return min(issued, key=lambda each: isinstance(each, func.CallOp), default=None)
+
+    def described(self, issued: CollectiveOp | func.CallOp) -> str:
+        """Return how a message calls what issues collectives."""
+        if isinstance(issued, CollectiveOp):
+            return issued.name
+        inside = next(self.dependence.calls.reached(issued), None)
+        hidden = "may hide a collective" if inside is None else f"issues {inside.name}"
+        return f"func.call of @{issued.callee.string_value()}, which {hidden},"
+
     def call(self, op: func.CallOp) -> Events:
-        callee = self.dependence.functions.get(op.callee.string_value())
-        if callee is None or not callee.body.blocks:
+        name = op.callee.string_value()
+        if self.dependence.calls.body_is_unknown(name):
             raise PassFailure(
                 op,
-                f"func.call of @{op.callee.string_value()}, which has no body here: it may hide a "
-                "collective, so define it in this module",
+                f"func.call of @{name}, which has no body here: it may hide a collective, so "
+                "define it in this module",
             )
-        events = self.function(callee)
+        events = self.function(self.dependence.calls.functions[name])
         return (Event(op, (events,)),) if events else ()
 
     def branch(self, op: scf.IfOp) -> Events:
         branches = tuple(self.block(r.block) if r.blocks else () for r in op.regions)
-        event = Event(op, branches)
         one, other = branches
-        alike = self.same_events(one, other)
-        for collective in event.collectives():
+        if self.same_events(one, other, {}):
+            return one
+        event = Event(op, branches)
+        for collective in event.collectives.values():
             self.steering.add((op.cond, collective.group))
-            if alike:
-                continue
             self.check_same(
                 collective,
                 op,
@@ -213,15 +241,17 @@ class _Verifier:
                 op.cond,
                 "give both branches the same collectives in the same order, or move them out",
             )
-        if not any(branches):
-            return ()
-        return one if alike else (event,)
+        return (event,)
 
-    def same_events(self, one: Events, other: Events) -> bool:
+    def same_events(self, one: Events, other: Events, parts: Parts) -> bool:
         """Return whether two sequences are the same messages, whichever of them a rank issues."""
-        return len(one) == len(other) and all(map(self.same_event, one, other))
+        if one is other:
+            return True
+        return len(one) == len(other) and all(
+            self.same_event(a, b, parts) for a, b in zip(one, other, strict=True)
+        )
 
-    def same_event(self, one: Event, other: Event) -> bool:
+    def same_event(self, one: Event, other: Event, parts: Parts) -> bool:
         a, b = one.op, other.op
         if type(a) is not type(b) or len(one.inner) != len(other.inner):
             return False
@@ -234,15 +264,24 @@ class _Verifier:
                 alike = self.same_calls(a, b)
             case scf.WhileOp(), scf.WhileOp():
                 alike = False
+            case CollectiveOp(), CollectiveOp():
+                key = group_key(a.group)
+                alike = parts.get(key, key) == group_key(b.group) and a.same_message(b)
+                if isinstance(a, SplitOp) and isinstance(b, SplitOp):
+                    # Ranks of one color are in one part, whichever of the two they make.
+                    parts[a.result] = b.result
             case _:
-                alike = _same_message(a, b)
-        return alike and all(map(self.same_events, one.inner, other.inner))
+                alike = False
+        return alike and all(
+            self.same_events(mine, theirs, parts)
+            for mine, theirs in zip(one.inner, other.inner, strict=True)
+        )
 
     def same_calls(self, a: func.CallOp, b: func.CallOp) -> bool:
         """Return whether two calls issue the same: no argument that differs steers a collective."""
         if a.callee != b.callee:
             return False
-        arguments = self.dependence.functions[a.callee.string_value()].body.block.args
+        arguments = self.dependence.calls.functions[a.callee.string_value()].body.block.args
         differing = [
             argument
             for argument, one, other in zip(arguments, a.operands, b.operands, strict=True)
@@ -253,7 +292,7 @@ class _Verifier:
 
     def repeated(self, op: scf.ForOp | scf.WhileOp, steering: list[tuple[str, SSAValue]]) -> Events:
         event = Event(op, tuple(self.block(region.block) for region in op.regions))
-        for collective in event.collectives():
+        for collective in event.collectives.values():
             for role, value in steering:
                 self.steering.add((value, collective.group))
                 self.check_same(collective, op, role, value, "move the collective out of the loop")
@@ -289,7 +328,7 @@ class _Verifier:
         owner = group.owner
         named = isinstance(owner, ResourceOp | SplitOp)
         parent = owner.parent_op() if isinstance(owner, Block) else None
-        if named or (isinstance(parent, func.FuncOp) and self.dependence.is_entry(parent)):
+        if named or (isinstance(parent, func.FuncOp) and self.dependence.calls.is_entry(parent)):
             return
         raise PassFailure(
             op,
@@ -298,29 +337,36 @@ class _Verifier:
         )
 
     def check_root(self, op: CollectiveOp) -> None:
-        """Raise `PassFailure` for a root that a group of known size does not have."""
-        root, size = op.root_rank, self.size(op.group)
-        if size is None or root is None or root < size:
+        """Raise `PassFailure` for a root that a group cannot have."""
+        root, most = op.root_rank, self.most_ranks(op.group)
+        if most is None or root is None or root < most:
             return
+        at_most = "at most " * isinstance(op.group.owner, SplitOp)
         raise PassFailure(
             op,
             f"found root {root} of {op.name} in {_group_name(op.group)}, expected 0 "
-            f"to {size - 1}: the group has {size} rank{'s' * (size > 1)}",
+            f"to {most - 1}: the group has {at_most}{most} rank{'s' * (most > 1)}",
         )
 
     def check_size(self, op: RankOp) -> None:
         """Raise `PassFailure` for a program that is written for another number of ranks."""
-        size, expected = self.size(op.group), op.size
-        if size is None or expected is None or expected.value.data == size:
+        most, expected = self.most_ranks(op.group), op.size
+        if most is None or expected is None or expected.value.data == most:
+            return
+        is_part = isinstance(op.group.owner, SplitOp)
+        if is_part and expected.value.data < most:
             return
         raise PassFailure(
             op,
-            f"found {_group_name(op.group)} of size {size}, expected {expected.value.data}, the "
-            "size that the program is written for: start as many ranks, or write it for this size",
+            f"found {_group_name(op.group)} of size {most}{' at most' * is_part}, expected "
+            f"{expected.value.data}, the size that the program is written for: start as many "
+            "ranks, or write it for this size",
         )
 
-    def size(self, group: SSAValue) -> int | None:
-        """The number of ranks of a group, if it is known."""
+    def most_ranks(self, group: SSAValue) -> int | None:
+        """The number of ranks of a group, or of that which it is a part of, if it is known."""
+        while isinstance(group.owner, SplitOp):
+            group = group.owner.group
         key = group_key(group)
         return self.sizes.get(key) if isinstance(key, str) else None
 
@@ -328,17 +374,6 @@ class _Verifier:
 def _group_name(group: SSAValue) -> str:
     key = group_key(group)
     return f"@{key}" if isinstance(key, str) else value_name(group)
-
-
-def _first_collective(op: Operation) -> CollectiveOp | None:
-    return next((inner for inner in op.walk() if isinstance(inner, CollectiveOp)), None)
-
-
-def _same_message(a: Operation, b: Operation) -> bool:
-    """Return whether two collectives of one kind differ in nothing but the payload's value."""
-    if not isinstance(a, CollectiveOp) or not isinstance(b, CollectiveOp):
-        return False
-    return group_key(a.group) == group_key(b.group) and a.same_message(b)
 
 
 def _same_value(a: SSAValue, b: SSAValue) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -10,6 +9,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fhelium.dialects.core import IMPLEMENTATION
+from fhelium.frontends.diagnostics import nearest
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES
 
@@ -100,13 +100,13 @@ class FheliumAssignImplementationsPass(ModulePass):
             names = sorted({operation.name for operation in selected})
             selected = [operation for operation in selected if operation.name == self.op]
             if not selected:
-                raise PassFailure(module, f"found no op {self.op}{_nearest(self.op, names)}")
+                raise PassFailure(module, f"found no op {self.op}{_hint(self.op, names)}")
         if self.value is not None:
-            hints = [f"%{r.name_hint}" for o in selected for r in o.results if r.name_hint]
+            names = [r.name_hint for o in selected for r in o.results if r.name_hint]
             selected = [o for o in selected if any(r.name_hint == self.value for r in o.results)]
             if not selected:
-                nearest = _nearest(f"%{self.value}", hints)
-                raise PassFailure(module, f"found no value %{self.value}{nearest}")
+                hint = _hint(self.value, names, "%")
+                raise PassFailure(module, f"found no value %{self.value}{hint}")
             if len(selected) > 1:
                 raise PassFailure(
                     selected[1],
@@ -116,6 +116,6 @@ class FheliumAssignImplementationsPass(ModulePass):
         return selected
 
 
-def _nearest(name: str, names: list[str]) -> str:
-    nearest = get_close_matches(name, names, n=1)
-    return f" in the program: did you mean {nearest[0]}?" if nearest else " in the program"
+def _hint(name: str, names: list[str], sigil: str = "") -> str:
+    similar = nearest(name, names)
+    return " in the program" + (f": did you mean {sigil}{similar}?" if similar else "")

@@ -36,7 +36,7 @@ NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
         ),
         "rns-default": (
             "canonicalize,cse,convert-ckks-to-rns,cse,rns-hoist-decompositions,"
-            "rns-fuse-divisions,rns-merge-transforms,canonicalize,cse,dce"
+            "rns-fuse-divisions,rns-merge-transforms,canonicalize,cse"
         ),
         "secure-default": "canonicalize,secure-select-parameters,secure-pack,ckks-lazy",
         "secure-pack": (
@@ -46,4 +46,6 @@ NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
     }
 )
 """The text of each. No `cse` between the first two of the last passes: it would take two
-`ckks.mod_switch` for one while their levels are not assigned."""
+`ckks.mod_switch` for one while their levels are not assigned. And no `dce` behind the last
+two of `rns-default`: nothing is dead when `canonicalize` ends, and `cse` drops an op only where one
+on the same operands stays."""

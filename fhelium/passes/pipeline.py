@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -131,11 +131,11 @@ def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> 
         expected = options[name]
         if not value and isa(None, expected):
             continue
-        if not (isa(value, expected) or (len(value) == 1 and isa(value[0], expected))):
+        if not _fits(value, expected):
             found = ",".join(map(repr, value)) or "no value"
             raise SpecError(
                 f"option '{name.replace('_', '-')}' of {owner}: found {found}, expected "
-                f"{type_repr(expected)}"
+                f"{_type_text(expected)}"
             )
     missing = [
         name.replace("_", "-")
@@ -146,6 +146,22 @@ def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> 
         raise SpecError(
             f"{owner} needs the option '{missing[0]}': write {spec.name}{{{missing[0]}=...}}"
         )
+
+
+def _fits(value: tuple[object, ...], expected: Any) -> bool:
+    # In Python a truth value is an integer too.
+    if any(isinstance(each, bool) for each in value) and bool not in (
+        expected,
+        *get_args(expected),
+    ):
+        return False
+    return isa(value, expected) or (len(value) == 1 and isa(value[0], expected))
+
+
+def _type_text(expected: Any) -> str:
+    if get_origin(expected) is Literal:
+        return " or ".join(get_args(expected))
+    return type_repr(expected)
 
 
 def apply_pass(

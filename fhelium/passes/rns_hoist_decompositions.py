@@ -55,15 +55,18 @@ def _elements(value: SSAValue) -> set[int]:
 def _move_behind_users(automorphism: rns.AutomorphismOp) -> None:
     """f(automorphism(x)) -> automorphism(f(x)), for each movable f and those behind it."""
     element = automorphism.galois_element.value.data
-    for user in [use.operation for use in automorphism.result.uses]:
-        if not isinstance(user, MOVABLE) or has_assignment(user):
-            continue
-        moved = user.clone({automorphism.result: automorphism.input})
-        after = rns.AutomorphismOp(moved.results[0], element)
-        moved.location = after.location = user.location
-        Rewriter.insert_op([moved, after], InsertPoint.before(user))
-        user.results[0].replace_all_uses_with(after.result)
-        Rewriter.erase_op(user)
-        _move_behind_users(after)
-    if not automorphism.result.uses:
-        Rewriter.erase_op(automorphism)
+    moving = [automorphism]
+    while moving:
+        before = moving.pop()
+        for user in [use.operation for use in before.result.uses]:
+            if not isinstance(user, MOVABLE) or has_assignment(user):
+                continue
+            moved = user.clone({before.result: before.input})
+            after = rns.AutomorphismOp(moved.results[0], element)
+            moved.location = after.location = user.location
+            Rewriter.insert_op([moved, after], InsertPoint.before(user))
+            user.results[0].replace_all_uses_with(after.result)
+            Rewriter.erase_op(user)
+            moving.append(after)
+        if not before.result.uses:
+            Rewriter.erase_op(before)

@@ -20,6 +20,7 @@ from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
 from fhelium.dialects.rns.types import PolyType, basis_text
 from fhelium.passes.failure import PassFailure
+from fhelium.passes.option_checks import check_at_least, check_names
 from fhelium.scheme.parameters import Parameters
 
 
@@ -41,9 +42,11 @@ class RnsShardLimbsPass(ModulePass):
     ranks: int
     group: str = "world"
 
+    def __post_init__(self) -> None:
+        check_at_least(1, ranks=self.ranks)
+        check_names(group=self.group)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.ranks < 1:
-            raise PassFailure(op, f"found ranks={self.ranks}, expected at least 1")
         functions = [
             inner
             for inner in op.walk()

@@ -19,6 +19,7 @@ from fhelium.dialects.secure import ConvertLayoutOp, LayoutAttr, TensorType
 from fhelium.dialects.secure.arithmetic import BinaryOp
 from fhelium.dialects.secure.layouts import MAX_SLOTS, SLOTS, power_of_two
 from fhelium.passes.failure import PassFailure
+from fhelium.passes.option_checks import check_powers_of_two
 
 DEFAULT_SLOTS = 1 << 12
 """Those of the ring of degree 2^13, the smallest that is secure for a few levels."""
@@ -44,6 +45,9 @@ class SecureAssignLayoutsPass(ModulePass):
     slots: int | None = None
     batch: int = 1
 
+    def __post_init__(self) -> None:
+        check_powers_of_two(MAX_SLOTS, slots=self.slots, batch=self.batch)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [inner for inner in op.walk() if isinstance(inner, FuncOp) and _is_bare(inner)]
         if not functions:
@@ -66,9 +70,6 @@ class SecureAssignLayoutsPass(ModulePass):
                 f"found slots={self.slots}, expected {known}, half the ring degree of "
                 f"{PARAMETERS}: leave the option out, or the parameters",
             )
-        for name, value in (("slots", self.slots), ("batch", self.batch)):
-            if value is not None and (value < 1 or value & (value - 1)):
-                raise PassFailure(module, f"found {name}={value}, expected a power of two")
         return self.slots or known
 
 

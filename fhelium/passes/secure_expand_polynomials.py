@@ -19,6 +19,7 @@ from xdsl.pattern_rewriter import (
 )
 
 from fhelium.analyses.polynomial_evaluation import Arithmetic, Constant, evaluate
+from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.core import has_assignment
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.secure import AddOp, MulOp, PolynomialOp, SubOp, TensorType
@@ -29,12 +30,23 @@ LOST_BITS = 4
 """Precision that may go to spare the level of bringing a domain to [-1, 1]."""
 
 
+def without_rounded(coefficients: Sequence[float], step: float) -> tuple[float, ...]:
+    """Return the coefficients of a Chebyshev sum without terms smaller than `step`.
+
+    Numbers that scale secrets have no digits below the step. On the domain no T_k exceeds 1, so a
+    term that is left out costs no more than its coefficient; the constant is a sum, and stays.
+    """
+    constant, *others = coefficients
+    return (constant, *(each if abs(each) >= step else 0.0 for each in others))
+
+
 def in_monomials(
-    coefficients: Sequence[float], domain: tuple[float, float]
+    coefficients: Sequence[float], domain: tuple[float, float], step: float = 0.0
 ) -> tuple[float, ...] | None:
     """Return the coefficients in powers of x of a Chebyshev sum on a domain.
 
-    None where cancellation among the powers, at their largest, would cost more than `LOST_BITS`.
+    None where cancellation among the powers, at their largest, would cost more than `LOST_BITS`,
+    and where a coefficient is smaller than `step`, though its term is not.
     """
     series = Chebyshev(coefficients, domain=domain).convert(kind=Polynomial)
     largest = max(map(abs, domain)) ** np.arange(len(series.coef))
@@ -42,7 +54,9 @@ def in_monomials(
     if terms.sum() > 2**LOST_BITS * np.abs(coefficients).sum():
         return None
     # What is left of coefficients that cancel is no coefficient.
-    kept = np.where(terms < 2.0**-48 * terms.sum(), 0.0, series.coef)
+    kept = np.where(terms < max(2.0**-48 * terms.sum(), step), 0.0, series.coef)
+    if (np.abs(kept[1:][kept[1:] != 0]) < step).any():
+        return None
     return tuple(float(each) for each in kept)
 
 
@@ -77,8 +91,12 @@ class _Emitter(Arithmetic[SSAValue]):
         return self._emit(AddOp(x, self._constant(summand)))
 
 
+@dataclass
 class ExpandPolynomial(RewritePattern):
     """polynomial -> mul, add and sub"""
+
+    step: float
+    """The distance of two numbers that scale secrets, 0 while no scale is known."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: PolynomialOp, rewriter: PatternRewriter) -> None:
@@ -88,7 +106,8 @@ class ExpandPolynomial(RewritePattern):
         basis, coefficients = op.basis.data, op.coefficient_values
         if basis == Basis.CHEBYSHEV and op.interval is not None:
             a, b = op.interval
-            monomials = in_monomials(coefficients, (a, b))
+            coefficients = without_rounded(coefficients, self.step)
+            monomials = in_monomials(coefficients, (a, b), self.step)
             if b - a != 2 and monomials is not None:
                 basis, coefficients = Basis.MONOMIAL, monomials
             else:
@@ -113,9 +132,14 @@ class SecureExpandPolynomialsPass(ModulePass):
     zero. In the Chebyshev basis, bringing a domain of another length than 2 to [-1, 1] takes one
     level more, unless powers of x itself serve with a loss of at most 4 bits, as they mostly do
     up to degree 4. One that records an implementation stays.
+
+    Where the module has `ckks.parameters`, terms of a Chebyshev polynomial whose coefficient is
+    smaller than 1 / scale are left out: rounding to the scale leaves no digit of it.
     """
 
     name = "secure-expand-polynomials"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        PatternRewriteWalker(ExpandPolynomial(), apply_recursively=False).rewrite_module(op)
+        parameters = parameters_of(op)
+        step = 0.0 if parameters is None else 1.0 / parameters.scale.data
+        PatternRewriteWalker(ExpandPolynomial(step), apply_recursively=False).rewrite_module(op)

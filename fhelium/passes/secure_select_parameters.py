@@ -12,6 +12,7 @@ from fhelium.analyses.magnitudes import largest_magnitude
 from fhelium.analyses.slot_count import packed_slots
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass, highest_level
+from fhelium.passes.option_checks import check_at_least, check_positive
 from fhelium.passes.pipeline import Pipeline
 from fhelium.passes.secure_assign_layouts import secret_values
 
@@ -27,10 +28,10 @@ class SecureSelectParametersPass(ModulePass):
 
     `precision` and `min-slots`, which makes room for a batch, are those of
     `ckks-select-parameters`. `largest` bounds the magnitude of inputs, and of what matrices, sums
-    of elements and polynomials yield; where constants of the program make a value larger, that
-    counts. Give it where weights or inputs are larger than 1: a value that does not fit decrypts to
-    something else. Parameters that are there already stay, and a program without secret tensors is
-    left alone.
+    of elements and polynomials yield; where constants of the program make a value larger, or
+    materials whose `secure.largest` is known, that counts. Give it where weights or inputs are
+    larger than 1: a value that does not fit decrypts to something else. Parameters that are there
+    already stay, and a program without secret tensors is left alone.
     """
 
     name = "secure-select-parameters"
@@ -38,6 +39,10 @@ class SecureSelectParametersPass(ModulePass):
     precision: int | float = 20.0
     largest: int | float = 1.0
     min_slots: int = 1
+
+    def __post_init__(self) -> None:
+        check_at_least(1, min_slots=self.min_slots)
+        check_positive(precision=self.precision, largest=self.largest)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if PARAMETERS in op.attributes or not _has_secrets(op):

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 import torch
 
+from fhelium.scheme.arguments import check_type
+from fhelium.scheme.key_identity import check_key_id
 from fhelium.scheme.parameters import Parameters
 
 FORMS = ("evaluation", "coefficient")
@@ -40,6 +42,7 @@ class Polynomial:
             raise TypeError(f"{name} data must be a torch.int64 tensor, got {found}")
         if not isinstance(self.scale, int | float) or isinstance(self.scale, bool):
             raise TypeError(f"{name} scale must be a float, got {type(self.scale).__name__}")
+        check_type(name, self.parameters, Parameters)
         self.parameters.check_level(self.level)
         if not (isfinite(self.scale) and self.scale > 0):
             raise ValueError(f"{name} scale is {self.scale}; expected a finite positive number")
@@ -86,10 +89,20 @@ class Polynomial:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Ciphertext(Polynomial):
-    """An encrypted message: 2 components, or 3 after a product. `Polynomial` says the rest."""
+    """An encrypted message: 2 components, or 3 after a product. `Polynomial` says the rest.
+
+    key_id: the secret that decrypts it, by its random name (see `key_identity`); None when unknown.
+    """
+
+    key_id: str | None = None
 
     component_counts = (2, 3)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_key_id(self.key_id)
 
 
 class Plaintext(Polynomial):

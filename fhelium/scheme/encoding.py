@@ -1,7 +1,7 @@
 """Encoding of complex vectors into plaintexts by the canonical embedding, and back."""
 
 from fractions import Fraction
-from math import isfinite, prod
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -9,11 +9,15 @@ import torch
 
 from fhelium.kernels.embedding import slots_of
 from fhelium.kernels.selection import kernels_for
+from fhelium.scheme.arguments import check_integer, check_number, check_type
 from fhelium.scheme.ciphertext import Plaintext
 from fhelium.scheme.parameters import Parameters
 
 # Keeps every intermediate of the transforms, up to N = 2^17 times larger, inside float64.
 _LARGEST_COEFFICIENT_BITS = 960
+_LARGEST_SCALE = 2.0**_LARGEST_COEFFICIENT_BITS
+
+_PARAMETERS = 'such as fhelium.client.PRESETS["N13"]'
 
 
 def encode(
@@ -31,13 +35,14 @@ def encode(
     in float64 and rounded half to even, so the message keeps at most 53 bits of precision.
 
     Raises `TypeError` for values that are not numbers, and `ValueError` for NaN or infinity, for
-    too many values, and for a value that could exceed the modulus at this scale and level.
+    too many values, another level or scale, and for a value that could exceed the modulus there.
     """
+    check_type("encode", parameters, Parameters, fix=_PARAMETERS)
     level = parameters.max_level if level is None else level
     scale = parameters.scale if scale is None else scale
     limbs = parameters.q_limbs(level)
-    if not (isfinite(scale) and scale >= 1):
-        raise ValueError(f"scale is {scale}; expected a finite number of at least 1")
+    check_number("scale", scale, 1, _LARGEST_SCALE)
+    scale = float(scale)
     slots = _checked_slots(values, parameters)
     largest = largest_value(parameters, level, scale)
     found = float(np.abs(slots).max(initial=0.0))
@@ -49,10 +54,10 @@ def encode(
         )
     ring, target = parameters.ring, torch.device(device or "cpu")
     kernels = kernels_for(ring.ring_degree, target)
-    coefficients = kernels.coefficients(slots, float(scale)).to(target)
+    coefficients = kernels.coefficients(slots, scale).to(target)
     data = kernels.from_doubles(ring, limbs, coefficients)
     data = kernels.ntt(ring, limbs, data.unsqueeze(-3))
-    return Plaintext(data, parameters, level, float(scale))
+    return Plaintext(data, parameters, level, scale)
 
 
 def decode(plaintext: Plaintext, count: int | None = None) -> npt.NDArray[np.complex128]:
@@ -60,10 +65,10 @@ def decode(plaintext: Plaintext, count: int | None = None) -> npt.NDArray[np.com
 
     Coefficients are recovered exactly as integers, then rounded once to float64.
     """
+    check_type("decode", plaintext, Plaintext, fix="decrypt a ciphertext before")
     parameters, limbs = plaintext.parameters, plaintext.limbs
     count = parameters.slots if count is None else count
-    if not 0 <= count <= parameters.slots:
-        raise ValueError(f"count is {count}; these parameters have {parameters.slots} slots")
+    check_integer("count", count, 0, parameters.slots)
     ring, data = parameters.ring, plaintext.data
     kernels = kernels_for(ring.ring_degree, data.device)
     if plaintext.form == "evaluation":
@@ -76,8 +81,10 @@ def largest_value(parameters: Parameters, level: int, scale: float) -> float:
     """Return the largest magnitude that `encode` accepts: below it no coefficient can wrap around.
 
     A coefficient is at most the largest slot times the scale, and must stay below Q/2; one unit is
-    left for rounding.
+    left for rounding. Raises `TypeError` and `ValueError` for another level or scale.
     """
+    check_type("largest_value", parameters, Parameters, fix=_PARAMETERS)
+    check_number("scale", scale, 1, _LARGEST_SCALE)
     half = prod(parameters.primes[limb] for limb in parameters.q_limbs(level)) // 2 - 1
     bound = min(half, 1 << _LARGEST_COEFFICIENT_BITS)
     return float(Fraction(bound) / Fraction(scale))
@@ -87,8 +94,16 @@ def _checked_slots(
     values: npt.ArrayLike | torch.Tensor, parameters: Parameters
 ) -> npt.NDArray[np.complex128]:
     if isinstance(values, torch.Tensor):
-        values = values.detach().cpu().numpy()
-    array = np.asarray(values)
+        if values.is_meta or values.layout != torch.strided:
+            where = "on meta" if values.is_meta else f"a {values.layout} tensor"
+            raise TypeError(f"values is {where}; expected a dense tensor with values")
+        values = values.detach().cpu().resolve_conj().resolve_neg()
+        # Numpy has no bfloat16, and every float is one of 64 bits.
+        values = (values.double() if values.is_floating_point() else values).numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"values is no array of numbers: {error}") from None
     if array.dtype.kind not in "buifc":
         raise TypeError(f"values have dtype {array.dtype}; expected real or complex numbers")
     if array.ndim == 0:

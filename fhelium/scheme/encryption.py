@@ -6,7 +6,9 @@ import torch
 
 from fhelium.kernels.basis import project
 from fhelium.kernels.selection import kernels_for
+from fhelium.scheme.arguments import check_type
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
+from fhelium.scheme.key_identity import KeyOwner
 from fhelium.scheme.keys import PublicKey, SecretKey, encrypt_zero
 from fhelium.scheme.noise import flooding_deviation
 from fhelium.scheme.parameters import Parameters
@@ -23,10 +25,11 @@ def encrypt(
     -1, 0 and 1 with mean zero, so that the noise of every slot has mean zero; with a secret key it
     is (-a s + e + m, a). `random` is for tests; by default a fresh source.
 
-    Raises `TypeError` for another kind of key and `ValueError` for a key of other parameters.
+    Raises `TypeError` for anything but a plaintext and a key, and `ValueError` for a key of other
+    parameters.
     """
-    if not isinstance(key, PublicKey | SecretKey):
-        raise TypeError(f"encrypt needs a PublicKey or SecretKey, got {type(key).__name__}")
+    check_type("encrypt", plaintext, Plaintext, fix="encode the values before")
+    check_type("encrypt", key, PublicKey, SecretKey)
     _check_parameters(plaintext.parameters, key.parameters)
     random = random or RandomSource()
     limbs, batch = plaintext.limbs, tuple(plaintext.batch_shape)
@@ -39,7 +42,8 @@ def encrypt(
     # The message belongs to the first component; the other one stays where it is.
     first = data[..., :1, :, :]
     first.copy_(kernels_for(ring.ring_degree, data.device).add(ring, limbs, first, message))
-    return Ciphertext(data, plaintext.parameters, plaintext.level, plaintext.scale)
+    state = (plaintext.level, plaintext.scale, "evaluation")
+    return Ciphertext(data, plaintext.parameters, *state, key_id=key.key_id)
 
 
 def decrypt(ciphertext: Ciphertext, secret_key: SecretKey) -> Plaintext:
@@ -50,11 +54,14 @@ def decrypt(ciphertext: Ciphertext, secret_key: SecretKey) -> Plaintext:
     Micciancio, "On the Security of Homomorphic Encryption on Approximate Numbers", EUROCRYPT 2021;
     the notion is IND-CPA-D). For results that others will see there is `decrypt_to_publish`.
 
-    Raises `TypeError` for another kind of key and `ValueError` for a key of other parameters.
+    Raises `TypeError` for anything but a ciphertext and a secret key, and `ValueError` for a key of
+    other parameters or another than the ciphertext was encrypted for.
     """
-    if not isinstance(secret_key, SecretKey):
-        raise TypeError(f"decrypt needs a SecretKey, got {type(secret_key).__name__}")
+    check_type("decrypt", ciphertext, Ciphertext)
+    check_type("decrypt", secret_key, SecretKey)
     _check_parameters(ciphertext.parameters, secret_key.parameters)
+    owner = KeyOwner("the given key", secret_key.key_id)
+    owner.joined_by("the ciphertext", ciphertext.key_id)
     ring, limbs = ciphertext.parameters.ring, ciphertext.limbs
     data = _evaluation(ciphertext)
     s = secret_key.polynomial(limbs, data.device)
@@ -96,6 +103,7 @@ def decrypt_to_publish(
     Raises `TypeError` and `ValueError` for malformed arguments, for a key of other parameters, and
     for noise that does not fit the modulus of the ciphertext.
     """
+    check_type("decrypt_to_publish", ciphertext, Ciphertext)
     deviation = ciphertext.scale * flooding_deviation(
         error, statistical_bits=statistical_bits, publications=publications
     )

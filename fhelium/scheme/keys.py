@@ -8,6 +8,8 @@ import torch
 
 from fhelium.kernels.galois import conjugation_element, galois_element
 from fhelium.kernels.selection import kernels_for
+from fhelium.scheme.arguments import check_type
+from fhelium.scheme.key_identity import KEY_ID_BYTES, check_key_id
 from fhelium.scheme.parameters import Parameters
 from fhelium.scheme.sampling import SEED_BYTES, RandomSource, expand_seed
 
@@ -18,12 +20,15 @@ SWITCHING_KINDS: tuple[SwitchingKind, ...] = ("relinearization", "rotation", "co
 class SecretKey:
     """The secret polynomial s. It never shows its coefficients and refuses to be pickled.
 
-    Keep it in a file with `files.save_secret_key`.
+    Keep it in a file with `files.save_secret_key`. Its `key_id` is a random name that tells keys of
+    different secrets apart (see `key_identity`).
     """
 
-    __slots__ = ("_coefficients", "_parameters")
+    __slots__ = ("_coefficients", "_key_id", "_parameters")
 
-    def __init__(self, parameters: Parameters, coefficients: torch.Tensor) -> None:
+    def __init__(
+        self, parameters: Parameters, coefficients: torch.Tensor, key_id: str | None = None
+    ) -> None:
         shape = tuple(coefficients.shape)
         if coefficients.dtype != torch.int64 or shape != (parameters.ring_degree,):
             raise ValueError(
@@ -32,13 +37,20 @@ class SecretKey:
             )
         if bool((coefficients.abs() > 1).any()):
             raise ValueError("a ternary secret has coefficients -1, 0 and 1; found others")
+        check_key_id(key_id)
         self._parameters = parameters
         self._coefficients = coefficients
+        self._key_id = key_id
 
     @property
     def parameters(self) -> Parameters:
         """The parameters that the key belongs to."""
         return self._parameters
+
+    @property
+    def key_id(self) -> str | None:
+        """The random name of this secret, which is public; None for one from an older file."""
+        return self._key_id
 
     def coefficients(self) -> torch.Tensor:
         """Return the secret coefficients, int64 `[N]`, each -1, 0 or 1. Never print or log them."""
@@ -67,16 +79,19 @@ class PublicKey:
 
     seed: what `uniform_half` makes a from, so that files need not hold it; None when a is no more
         than data.
+    key_id: the secret that it is made for, by its random name; None when unknown.
     """
 
     data: torch.Tensor
     parameters: Parameters
     seed: bytes | None = None
+    key_id: str | None = None
 
     def __post_init__(self) -> None:
         limbs = len(self.parameters.q_primes)
         _check_data(self.data, (2, limbs, self.parameters.ring_degree), "a public key")
         _check_seed(self.seed)
+        check_key_id(self.key_id)
 
     @staticmethod
     def uniform_half(
@@ -107,6 +122,7 @@ class SwitchingKey:
     data: int64 `[digits, 2, limbs of Q and P, N]` in evaluation form.
     seed: what `uniform_half` makes the a_j from, so that files need not hold them; None when they
         are no more than data.
+    key_id: the secret s that it leads to, by its random name; None when unknown.
 
     Row j is (-a_j s + e_j + g_j s', a_j) with g_j = P modulo the primes of digit j and 0 modulo
     all others (Han and Ki, "Better Bootstrapping for Approximate Homomorphic Encryption", CT-RSA
@@ -118,6 +134,7 @@ class SwitchingKey:
     data: torch.Tensor
     parameters: Parameters
     seed: bytes | None = None
+    key_id: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in SWITCHING_KINDS:
@@ -131,6 +148,7 @@ class SwitchingKey:
         shape = (digits, 2, len(parameters.primes), parameters.ring_degree)
         _check_data(self.data, shape, f"a {self.kind} key")
         _check_seed(self.seed)
+        check_key_id(self.key_id)
 
     @staticmethod
     def uniform_half(
@@ -171,19 +189,27 @@ class SwitchingKey:
 def generate_keys(
     parameters: Parameters, *, random: RandomSource | None = None
 ) -> tuple[SecretKey, PublicKey]:
-    """Return a new secret key and a public key for it."""
+    """Return a new secret key and a public key for it. Raises `TypeError` for other parameters."""
     secret_key = generate_secret_key(parameters, random=random)
     return secret_key, generate_public_key(secret_key, random=random)
 
 
 def generate_secret_key(parameters: Parameters, *, random: RandomSource | None = None) -> SecretKey:
-    """Draw a uniform ternary secret. `random` is for tests; by default a fresh source."""
+    """Draw a uniform ternary secret. `random` is for tests; by default a fresh source.
+
+    Raises `TypeError` for anything but parameters.
+    """
+    check_type(
+        "generate_secret_key", parameters, Parameters, fix='such as fhelium.client.PRESETS["N13"]'
+    )
     random = random or RandomSource()
-    return SecretKey(parameters, random.ternary((parameters.ring_degree,)))
+    coefficients = random.ternary((parameters.ring_degree,))
+    return SecretKey(parameters, coefficients, random.bytes(KEY_ID_BYTES).hex())
 
 
 def generate_public_key(secret_key: SecretKey, *, random: RandomSource | None = None) -> PublicKey:
     """Return a public key for `secret_key`."""
+    check_type("generate_public_key", secret_key, SecretKey)
     random = random or RandomSource()
     parameters = secret_key.parameters
     limbs = parameters.q_limbs(parameters.max_level)
@@ -192,7 +218,7 @@ def generate_public_key(secret_key: SecretKey, *, random: RandomSource | None = 
     PublicKey.uniform_half(parameters, seed, data[1:])
     s = secret_key.polynomial(limbs, data.device)
     _hide_zero(parameters, limbs, data, s, random)
-    return PublicKey(data, parameters, seed)
+    return PublicKey(data, parameters, seed, secret_key.key_id)
 
 
 def generate_switching_key(
@@ -219,12 +245,13 @@ def generate_relinearization_key(
     secret_key: SecretKey, *, random: RandomSource | None = None
 ) -> SwitchingKey:
     """Return the key that brings three components back to two."""
+    check_type("generate_relinearization_key", secret_key, SecretKey)
     parameters = secret_key.parameters
     limbs = tuple(range(len(parameters.primes)))
     s = secret_key.polynomial(limbs, torch.device("cpu"))
     kernels = kernels_for(parameters.ring_degree, s.device)
     square = kernels.multiply(parameters.ring, limbs, s, s)
-    return _switching_key(parameters, s, square, "relinearization", None, random)
+    return _switching_key(secret_key, s, square, "relinearization", None, random)
 
 
 def generate_rotation_key(
@@ -234,6 +261,7 @@ def generate_rotation_key(
 
     Raises `ValueError` unless 0 < |step| < N/2.
     """
+    check_type("generate_rotation_key", secret_key, SecretKey)
     _check_step(step, secret_key.parameters)
     g = galois_element(step, secret_key.parameters.ring_degree)
     return _galois_key(secret_key, g, "rotation", step, random)
@@ -243,6 +271,7 @@ def generate_conjugation_key(
     secret_key: SecretKey, *, random: RandomSource | None = None
 ) -> SwitchingKey:
     """Return the key that takes the complex conjugate of every slot."""
+    check_type("generate_conjugation_key", secret_key, SecretKey)
     g = conjugation_element(secret_key.parameters.ring_degree)
     return _galois_key(secret_key, g, "conjugation", None, random)
 
@@ -297,11 +326,11 @@ def _galois_key(
     s = secret_key.polynomial(limbs, torch.device("cpu"))
     kernels = kernels_for(parameters.ring_degree, s.device)
     moved = kernels.automorphism(parameters.ring, limbs, s, g, "evaluation")
-    return _switching_key(parameters, s, moved, kind, step, random)
+    return _switching_key(secret_key, s, moved, kind, step, random)
 
 
 def _switching_key(
-    parameters: Parameters,
+    secret_key: SecretKey,
     s: torch.Tensor,
     source: torch.Tensor,
     kind: SwitchingKind,
@@ -309,7 +338,8 @@ def _switching_key(
     random: RandomSource | None,
 ) -> SwitchingKey:
     """Return the key from the secret `source` to s; both are `[1, limbs of Q and P, N]`."""
-    random, ring = random or RandomSource(), parameters.ring
+    random, parameters = random or RandomSource(), secret_key.parameters
+    ring = parameters.ring
     limbs = tuple(range(len(parameters.primes)))
     digits = parameters.digit_limbs(parameters.max_level)
     kernels = kernels_for(ring.ring_degree, source.device)
@@ -322,7 +352,7 @@ def _switching_key(
         # The limbs of a digit are consecutive.
         part = slice(digit[0], digit[-1] + 1)
         rows[:1, part] = kernels.add(ring, digit, rows[:1, part], message[:, part])
-    return SwitchingKey(kind, step, data, parameters, seed)
+    return SwitchingKey(kind, step, data, parameters, seed, secret_key.key_id)
 
 
 def _check_step(step: int | None, parameters: Parameters) -> None:

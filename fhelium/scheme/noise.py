@@ -157,6 +157,8 @@ def flooding_deviation(error: float, *, statistical_bits: int, publications: int
         )
     if not 1 <= publications <= _MOST_PUBLICATIONS:
         raise ValueError(f"publications is {publications}; expected 1 to 2^64")
+    if not isinstance(error, int | float) or isinstance(error, bool):
+        raise TypeError(f"error must be a float, got {type(error).__name__}")
     if not (isfinite(error) and error > 0):
         raise ValueError(f"error is {error}; expected a finite positive bound, in message units")
     return sqrt(12.0 * publications) * 2.0 ** (statistical_bits / 2) * error

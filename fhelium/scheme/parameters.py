@@ -8,6 +8,7 @@ from functools import cached_property
 from math import ceil, isfinite, log2, prod
 from typing import TYPE_CHECKING
 
+from fhelium.scheme.arguments import check_integer, check_number
 from fhelium.scheme.primes import MAXIMUM_BITS, is_prime, ntt_primes
 from fhelium.scheme.security import check_security, log_modulus, security_statement
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 MINIMUM_DEGREE = 1 << 3
 MAXIMUM_DEGREE = 1 << 17
+
+# More than any secure modulus has room for.
+MAXIMUM_DEPTH = 1024
+MAXIMUM_SCALE_BITS = 256
 
 
 @dataclass(frozen=True)
@@ -139,8 +144,13 @@ class Parameters:
 
         Raises like the constructor, and `ValueError` when there are not enough primes.
         """
-        if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
-            raise ValueError(f"depth is {depth!r}; expected a number of rescales, 0 or more")
+        check_integer("depth", depth, 0, MAXIMUM_DEPTH)
+        check_integer("ring_degree", ring_degree, MINIMUM_DEGREE, MAXIMUM_DEGREE)
+        check_number("scale_bits", scale_bits, 1, MAXIMUM_SCALE_BITS)
+        if first_bits is not None:
+            check_number("first_bits", first_bits, 1, 2 * MAXIMUM_SCALE_BITS)
+        if special_bits is not None:
+            check_number("special_bits", special_bits, 1, MAXIMUM_BITS)
         if not _is_power_of_two(ring_degree, MINIMUM_DEGREE, MAXIMUM_DEGREE):
             raise ValueError(
                 f"ring_degree is {ring_degree!r}; expected a power of two "
@@ -155,7 +165,8 @@ class Parameters:
         taken = [prime for group in groups for prime in group]
         count = len(taken)
         digits = count if digits is None else digits
-        width = ceil(count / min(max(digits, 1), count))
+        check_integer("digits", digits, 1, count)
+        width = ceil(count / digits)
         digit_bits = max(log_modulus(taken[i : i + width]) for i in range(0, count, width))
         if special_bits is None:
             size = ceil(digit_bits / MAXIMUM_BITS)

@@ -136,7 +136,8 @@ def fused_cases(parameters: Parameters) -> Iterator[Case]:
         basis = BasisAttr(q=parameters.q_limbs(level))
         one, two = (PolyType(basis, n, Form.EVALUATION) for n in (1, 2))
         yield Case((two, two), difference)
-        yield Case((*[two] * 8, *[one] * 8, two), products)
+        for terms in (1, 4):
+            yield Case((*[two] * terms, *[one] * terms, two), products)
 
 
 def _fused(block: Block, steps: Sequence[Operation], values: Sequence[SSAValue]) -> Operation:

@@ -14,7 +14,8 @@ from fhelium.interpreters import ckks as on_slots
 from fhelium.interpreters import rns as on_residues
 from fhelium.interpreters import secure as on_tensors
 from fhelium.scheme import files
-from fhelium.scheme.keys import SecretKey
+from fhelium.scheme.key_identity import KeyOwner
+from fhelium.scheme.keys import SecretKey, SwitchingKey
 from fhelium.tools.calibrate import calibrate
 from fhelium.tools.comparison import key_residues
 from fhelium.tools.files import write_output
@@ -90,11 +91,23 @@ def do(
     secret_key = None
     if args.secret_key is not None:
         secret_key = files.load_secret_key(args.secret_key, parameters_for(program))
+        check_keys(args.secret_key, secret_key, resources)
     if args.interpret:
         return interpret(program, inputs, secret_key, resources)
     pipeline = None if args.pipeline is None else Pipeline.parse(args.pipeline)
     compare_levels(program, inputs, secret_key, resources, pipeline)
     return {}
+
+
+def check_keys(path: str, secret_key: SecretKey, resources: ResourceBindings) -> None:
+    """Refuse switching keys of another secret. Raises `PlainRunError`."""
+    owner = KeyOwner(path, secret_key.key_id)
+    try:
+        for bound in resources:
+            if isinstance(bound.value, SwitchingKey):
+                owner = owner.joined_by(f"key @{bound.symbol}", bound.value.key_id)
+    except ValueError as error:
+        raise PlainRunError(str(error)) from None
 
 
 def interpret(

@@ -4,7 +4,7 @@ The kernels do not depend on the program, so any input will do. For code that lo
 every machine, `width` and `cpu` name the target.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
@@ -23,8 +23,8 @@ class KernelTarget(Target):
       `{kernel=multiply sizes=2,2}`, `{kernel=add}`.
     - `form` says how: as `mlir` in the `llvm` dialect, as `llvm` IR, as `optimized` LLVM IR, or as
       `assembly`.
-    - `width` is the number of lanes of a vector, and `cpu` LLVM's name of the CPU; both are the
-      host's if absent.
+    - `width` is the number of lanes of a vector, and `cpu` LLVM's name of the CPU, one of
+      `fhelium.kernels.cpu.host.CPUS`; both are the host's if absent.
     """
 
     name = "kernel"
@@ -38,35 +38,26 @@ class KernelTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from fhelium.kernels.cpu import compiler
         from fhelium.kernels.cpu.catalogue import BUILDERS, KernelSpec
-        from fhelium.kernels.cpu.gather import SHUFFLED
-        from fhelium.kernels.cpu.host import Host, host
+        from fhelium.kernels.cpu.host import host, named_cpu
 
         if self.kernel not in BUILDERS:
-            raise ValueError(f"found kernel {self.kernel}, expected one of {', '.join(BUILDERS)}")
-        if self.form not in FORMS:
-            raise ValueError(f"found form {self.form}, expected one of {', '.join(FORMS)}")
-        machine = host()
-        width = self.width or (1 if machine is None else machine.width)
-        try:
-            kernel = KernelSpec(self.kernel, self.sizes, width).build()
-        except TypeError:
             raise ValueError(
-                f"found {len(self.sizes)} sizes, which the kernel {self.kernel} does not take: see "
-                "fhelium.kernels.cpu.catalogue"
-            ) from None
+                f"found kernel {self.kernel}, expected one of {', '.join(BUILDERS)}: name one with "
+                "kernel=NAME"
+            )
+        if self.form not in FORMS:
+            raise ValueError(
+                f"found form {self.form}, expected one of {', '.join(FORMS)}: choose one with form="
+            )
+        own, width = host(), self.width
+        if width is None:
+            width = 1 if own is None else own.width
+        kernel = KernelSpec(self.kernel, self.sizes, width).build()
         if self.form == "mlir":
             Printer(stream=output).print_op(kernel)
             output.write("\n")
-            return
-        if self.form == "llvm":
+        elif self.form == "llvm":
             output.write(compiler.llvm_ir(kernel))
-            return
-        if self.cpu is not None:
-            # Vectors of 8 words are those of AVX-512, which kernels then count on.
-            features = "+avx512f,+avx512dq,+avx512vl" if width == SHUFFLED else ""
-            machine = Host(self.cpu, features, width)
-        if machine is None:
-            raise ValueError("found no CPU with fused multiply-add, expected cpu=NAME")
-        machine = replace(machine, width=width)
-        show = compiler.assembly if self.form == "assembly" else compiler.optimized
-        output.write(f"{show(kernel, machine)}")
+        else:
+            show = compiler.assembly if self.form == "assembly" else compiler.optimized
+            output.write(f"{show(kernel, named_cpu(self.cpu, width))}")

@@ -27,6 +27,7 @@ from fhelium.scheme.keys import (
     generate_switching_key,
 )
 from fhelium.scheme.parameters import Parameters
+from fhelium.tools.preparation import check_prepared
 
 SECRET_KEY = "secret_key.safetensors"
 PUBLIC_KEY = "public_key.safetensors"
@@ -84,6 +85,7 @@ def make_keys(file: str, folder: Path, secret_key_file: str | None, force: bool)
     """
     program = Program.from_file(file)
     program.verify()
+    check_prepared(program, file)
     parameters, keys = needed(program)
     check_secret_key_place(folder / SECRET_KEY, secret_key_file, force)
     print(f"parameters: N = {parameters.ring_degree}, {parameters.security_bits_statement()}")

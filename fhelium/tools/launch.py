@@ -84,6 +84,8 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     for process in processes:
         if process.poll() is None:
             process.terminate()
+            # A stopped process only ends when it goes on.
+            process.send_signal(signal.SIGCONT)
     for process in processes:
         with suppress(subprocess.TimeoutExpired):
             process.wait(max(0.0, deadline - time.monotonic()))

@@ -64,7 +64,7 @@ def compare_levels(
 
     Without `secret_key` one is made for this run, and the switching keys with it. What comes before
     `convert-ckks-to-rns` in `pipeline` prepares the program; by default nothing does, or for secret
-    tensors `secure-pack,ckks-default`. Raises `LevelsDifferError` at the first value beyond its
+    tensors `secure-default`. Raises `LevelsDifferError` at the first value beyond its
     bound, `PlainRunError`, and what preparing and running the program raise.
     """
     console = Console(width=110, markup=False, highlight=False, emoji=False)
@@ -99,7 +99,7 @@ def compare_levels(
 def _prepared(program: Program, level: str, pipeline: Pipeline | None) -> tuple[Program, Pipeline]:
     """Return the program at the level `ckks`, scheduled, and the passes that lower it further."""
     if pipeline is None:
-        first = Pipeline.parse("secure-pack,ckks-default") if level == "secure" else Pipeline()
+        first = Pipeline.parse("secure-default") if level == "secure" else Pipeline()
         lowering = default_pipeline()
     else:
         names = [each.name for each in pipeline.passes]
@@ -111,8 +111,7 @@ def _prepared(program: Program, level: str, pipeline: Pipeline | None) -> tuple[
     if level_of(prepared) != "ckks":
         raise PlainRunError(
             f"found the level {level_of(prepared)} before {ConvertCkksToRnsPass.name} in "
-            "--pipeline, expected ckks: pack and schedule the program there, as with "
-            "secure-pack,ckks-default"
+            "--pipeline, expected ckks: pack and schedule the program there, as secure-default does"
         )
     return prepared, lowering
 

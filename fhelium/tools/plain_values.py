@@ -22,6 +22,7 @@ from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.dialects.secure import TensorType as SecretType
 from fhelium.frontends.diagnostics import one_line
+from fhelium.frontends.input_names import input_names
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
@@ -60,12 +61,22 @@ def level_of(program: Program) -> str:
 
 
 def ordered(program: Program, values: Values) -> list[tuple[str, files.Storable]]:
-    """Return inputs in the order of the arguments. Raises `PlainRunError` for others."""
-    arguments = program.function().body.block.args
-    names = [argument.name_hint or f"arg{i}" for i, argument in enumerate(arguments)]
-    if set(names) != set(values):
+    """Return inputs in the order of the arguments.
+
+    Raises `PlainRunError` for other names, and `ProgramError` where two inputs have the same.
+    """
+    names = input_names(program)
+    unknown = [name for name in values if name not in names]
+    missing = [name for name in names if name not in values]
+    if unknown or missing:
         raise PlainRunError(
-            f"--inputs has {', '.join(values) or 'nothing'}, expected {', '.join(names)}"
+            f"--inputs has {', '.join(values) or 'nothing'}, the program takes "
+            f"{', '.join(names) or 'nothing'}: "
+            + "; ".join(
+                f"{word} {', '.join(found)}"
+                for word, found in (("unknown", unknown), ("missing", missing))
+                if found
+            )
         )
     return [(name, values[name]) for name in names]
 
@@ -129,7 +140,10 @@ def plain(name: str, value: object, secret_key: SecretKey | None) -> NDArray[np.
             )
         case Ciphertext():
             assert secret_key is not None
-            return decode(decrypt(value, secret_key))
+            try:
+                return decode(decrypt(value, secret_key))
+            except ValueError as error:
+                raise PlainRunError(f"{name}: {error}") from None
         case Plaintext():
             return decode(value)
         case torch.Tensor():
@@ -151,8 +165,8 @@ def parameters_for(program: Program) -> Parameters:
     attribute = parameters_of(program.module)
     if attribute is None:
         raise PlainRunError(
-            "found no ckks.parameters in the program, expected some: schedule it first, as with "
-            "ckks-default in --pipeline"
+            "found no ckks.parameters in the program, expected some: schedule it first, as "
+            "fhelium-opt -p ckks-default does, or secure-default for secret tensors"
         )
     return Parameters.from_attribute(attribute)
 

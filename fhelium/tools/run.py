@@ -1,7 +1,8 @@
 """`fhelium-run`: link a program and run it on files, alone or as one rank of several.
 
-Inputs, materials and keys come from safetensors files by name: those of the function's arguments,
-of `fhelium.material` and of `fhelium.resource`. In every path `{rank}` stands for the rank.
+Inputs, materials and keys come from safetensors files by name: those of the function's arguments
+(or their `fhelium.name`), of `fhelium.material` and of `fhelium.resource`. In every path `{rank}`
+stands for the rank.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from fhelium.backend import (
     ProgramExecutable,
     ResourceBindings,
     default_pipeline,
+    installed_registry,
 )
 from fhelium.backend.checkpoints import Checkpoints
 from fhelium.backend.spmd_guard import LostRankError, meet
@@ -49,9 +51,15 @@ from fhelium.tools.files import FileError, for_rank
 from fhelium.tools.joining import JoiningError, failing_together, join_ranks
 from fhelium.tools.launch import launch
 from fhelium.tools.level_comparison import LevelsDifferError
-from fhelium.tools.plain_values import PlainRunError, result_names
+from fhelium.tools.plain_values import PlainRunError, ordered, result_names
+from fhelium.tools.preparation import UnpreparedError, check_prepared
 from fhelium.tools.tether import end_with_parent
 from fhelium.tools.trace_files import write_trace
+
+SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 1e-3, 1e9
+"""Seconds that `torch.distributed` can count, in milliseconds."""
+
+MOST_PROCESSES = 1024
 
 
 class UsageError(ValueError):
@@ -66,9 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool and return its exit code: 0, 1 for an error, 2 for a bad command line."""
     parser = argument_parser()
     args = parser.parse_args(arguments)
+    if not SHORTEST_TIMEOUT <= args.timeout <= LONGEST_TIMEOUT:
+        parser.error(
+            f"argument --timeout: found {args.timeout:g}, expected {SHORTEST_TIMEOUT:g} to "
+            f"{LONGEST_TIMEOUT:g} seconds"
+        )
+    if args.nproc is not None and not 1 <= args.nproc <= MOST_PROCESSES:
+        parser.error(f"argument --nproc: found {args.nproc}, expected 1 to {MOST_PROCESSES}")
     if args.nproc is not None and "RANK" not in os.environ:
-        if args.nproc < 1:
-            parser.error(f"argument --nproc: found {args.nproc}, expected at least 1")
         given = sys.argv[1:] if arguments is None else list(arguments)
         return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc)
     if "TORCHELASTIC_RUN_ID" in os.environ:
@@ -81,10 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         FileError,
         JoiningError,
         LevelsDifferError,
+        LostRankError,
         OSError,
         PlainRunError,
         RunError,
         SpecError,
+        UnpreparedError,
         UsageError,
         files.FileFormatError,
     ) as error:
@@ -170,6 +185,8 @@ def run(args: argparse.Namespace) -> None:
     """Do what the command line says, on this rank."""
     program = Program.from_file(args.file)
     program.verify()
+    if args.pipeline is None and not interpretation.is_wanted(args):
+        check_prepared(program, args.file)
     parameters = program_parameters(program)
     pipeline = default_pipeline() if args.pipeline is None else Pipeline.parse(args.pipeline)
     rank = join_ranks(args.timeout, wanted=bool(group_symbols(program)))
@@ -182,7 +199,7 @@ def run(args: argparse.Namespace) -> None:
             write(args.output, rank, interpretation.do(args, complete, inputs, bindings, rank))
             return
         start = time.perf_counter()
-        backend = OperationBackend(named_resources=bindings)
+        backend = OperationBackend(installed_registry(), named_resources=bindings)
         if args.no_verify_spmd:
             backend = backend.without_spmd_verification()
         trace = None if args.trace is None else Trace(rank)
@@ -191,7 +208,8 @@ def run(args: argparse.Namespace) -> None:
         executable = backend.link(Compilation(program, materials, pipeline))
         linked = time.perf_counter()
         show(executable, args, rank)
-        inputs = ordered_inputs(executable, load(args.inputs, rank, parameters))
+        given = ordered(executable.program, load(args.inputs, rank, parameters))
+        inputs = [value for _, value in given]
         began = time.perf_counter()
         try:
             results = run_stages(executable, args.checkpoint, rank, inputs)
@@ -215,7 +233,11 @@ def run_stages(
     if folder is None:
         return executable.run(*inputs)
     checkpoints = Checkpoints(Path(for_rank(folder, rank)))
-    results = executable.run_in_stages(checkpoints, *inputs)
+    try:
+        results = executable.run_in_stages(checkpoints, *inputs)
+    finally:
+        for line in checkpoints.passed_over:
+            print(f"fhelium-run: {line}", file=sys.stderr)
     if checkpoints.resumed_after and rank == 0:
         print(f"resumed after stage {checkpoints.resumed_after}")
     return results
@@ -309,26 +331,6 @@ def print_dispatch(executable: ProgramExecutable) -> None:
     Console(width=width, markup=False).print(shown)
 
 
-def ordered_inputs(
-    executable: ProgramExecutable, values: dict[str, files.Storable]
-) -> list[files.Storable]:
-    """Return the inputs in the order of the arguments. Raises `UsageError` for other names."""
-    names = executable.input_names
-    unknown = [name for name in values if name not in names]
-    missing = [name for name in names if name not in values]
-    if unknown or missing:
-        raise UsageError(
-            f"--inputs has {', '.join(values) or 'nothing'}, the program takes "
-            f"{', '.join(names) or 'nothing'}: "
-            + "; ".join(
-                f"{word} {', '.join(found)}"
-                for word, found in (("unknown", unknown), ("missing", missing))
-                if found
-            )
-        )
-    return [values[name] for name in names]
-
-
 def write(path: str | None, rank: int, results: object) -> None:
     """Write the results once every rank has some."""
     values = results if isinstance(results, tuple) else (results,)
@@ -340,10 +342,7 @@ def write(path: str | None, rank: int, results: object) -> None:
             value = torch.tensor(value)
         if isinstance(value, Ciphertext | Plaintext | torch.Tensor):
             stored[name] = value
-    try:
-        meet("the wait for all results")
-    except LostRankError as error:
-        raise RunError(str(error)) from None
+    meet("the wait for all results")
     if path is None or not stored or (rank != 0 and "{rank}" not in path):
         return
     files.save(for_rank(path, rank), stored)

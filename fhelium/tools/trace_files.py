@@ -7,10 +7,13 @@ import torch
 import torch.distributed
 
 from fhelium.backend.process_group import ProcessGroupExecutionResource
-from fhelium.backend.spmd_guard import compare
+from fhelium.backend.rank_watch import RankWatch
+from fhelium.backend.spmd_guard import compare, explain
 from fhelium.backend.torch_family.collectives.transport import exchange
 from fhelium.backend.trace import Trace, merged
 from fhelium.tools.files import for_rank, write_output
+
+COLLECTION = "the collection of traces"
 
 
 def write_trace(path: str, trace: Trace) -> None:
@@ -26,12 +29,16 @@ def write_trace(path: str, trace: Trace) -> None:
 def _of_all_ranks(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the spans of all ranks on rank 0, and nothing on others."""
     text = torch.frombuffer(bytearray(json.dumps(spans).encode()), dtype=torch.uint8)
-    sizes = [size for (size,) in compare("the collection of traces", [text.numel()])]
+    sizes = [size for (size,) in compare(COLLECTION, [text.numel()])]
     if len(sizes) == 1:
         return spans
     group = ProcessGroupExecutionResource()
     nothing = text[:0]
     outgoing = [text if rank == 0 else nothing for rank in range(group.size)]
     shapes = [[size if group.rank == 0 else 0] for size in sizes]
-    received = exchange(outgoing, shapes, group)
+    try:
+        received = exchange(outgoing, shapes, group)
+    except RuntimeError as error:
+        explain(error, COLLECTION, range(group.size), RankWatch.of_default_group())
+        raise
     return [span for each in received if each.numel() for span in json.loads(bytes(each.tolist()))]

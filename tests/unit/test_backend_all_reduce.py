@@ -149,7 +149,7 @@ def test_the_combine_adds_modulo_the_primes_it_is_given(parameters: Parameters, 
 def test_preparing_a_combine_resolves_the_addition_once(parameters: Parameters) -> None:
     with pytest.raises(ValueError, match='modulus_basis is \'P\', expected "Q" or "QP"'):
         prepare_ciphertext_add_combine(OperationBackend(), modulus_basis="P")
-    with pytest.raises(KeyError, match=r"rns.add has no operation implementation 'mine'"):
+    with pytest.raises(KeyError, match=r"rns.add has no operation implementation .*mine"):
         prepare_ciphertext_add_combine(OperationBackend(), implementation="mine")
     with pytest.raises(ValueError, match=r"rns.add has no operation implementation; available: n"):
         prepare_ciphertext_add_combine(backend_of())

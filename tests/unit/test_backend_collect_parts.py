@@ -71,8 +71,8 @@ def split_in_two(group: Group) -> Any:
     program = module(SPLIT)
     x = torch.tensor([group.rank])
     seen = [run(program, group, x) for _ in range(2)]
-    assert len(_PARTS[group.process_group]) == 1
-    ((part,),) = (each.values() for each in _PARTS.values())
+    assert len(_PARTS[group.process_group].of_members) == 1
+    (part,) = _PARTS[group.process_group].of_members.values()
     timeouts = {g.process_group._get_backend(g.device).options._timeout for g in (group, part)}
     assert len(timeouts) == 1, "a part waits no longer than its group"
     (values, own, size, last), again = seen

@@ -39,13 +39,16 @@ def test_diagnostics_return_messages() -> None:
     (message,) = OperationBackend(named_resources=wrong).diagnostics(broadcast)
     assert message == "resource @world is bound as 'table', expected 'process-group'"
     (message,) = bound.diagnostics(broadcast, implementation="nccl")
-    assert message == (
-        "dist.broadcast has no operation implementation 'nccl'; available: 'torch-broadcast'"
+    unknown = (
+        "dist.broadcast has no operation implementation 'nccl'; available: 'torch-broadcast'; "
+        'assign another with fhelium-assign-implementations{op="dist.broadcast" '
+        'implementation="NAME"}, or add this one with with_implementations'
     )
+    assert message == unknown
     (message,) = bound.diagnostics(broadcast, in_place=True)
     assert "is to run in place, which 'torch-broadcast' does not support" in message
     assert OperationBackend().diagnostics(broadcast, implementation="nccl") == (
-        "dist.broadcast has no operation implementation 'nccl'; available: 'torch-broadcast'",
+        unknown,
         "resource @world of kind 'process-group' is not bound; bound: none",
     )
     (message,) = OperationBackend().diagnostics(op_of(text, "func.return"))

@@ -299,12 +299,13 @@ def test_materials_are_checked(parameters: Parameters) -> None:
         "4:8: error: material @vector has dtype torch.float32, expected torch.float64",
         "5:8: error: material @missing is a str, expected float",
     ]
-    for residue in (-1, parameters.primes[0]):
-        data = plain.data.clone()
+    largest = parameters.primes[0] - 1
+    for residue in (-1, largest + 1):
+        data = torch.zeros_like(plain.data)
         data[0, 0, 5] = residue
         assert found(plain=data, vector=three, missing=1.5) == [
-            "3:8: error: material @plain has residues outside [0, q), expected reduced ones: "
-            "encode it with these parameters"
+            f"3:8: error: material @plain has residues from {min(0, residue)} to {max(0, residue)} "
+            f"in limb 0, expected 0 to {largest}: make it with these parameters"
         ]
     backend.link(
         Compilation(Program.parse(text), {"plain": plain, "vector": three, "missing": 1.5}, NOTHING)

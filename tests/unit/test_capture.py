@@ -176,6 +176,15 @@ def test_weights_are_widened_and_copied(mlp: Program):
     assert torch.equal(weight, before)
 
 
+def test_the_text_says_how_large_large_weights_are():
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.tensor([1.0, -300.0, 2.0, 0.1]) + torch.tensor([1.0, -1.0, 0.5, 0.0])
+
+    text = str(fhelium.compile(f, (VECTOR,)))
+    assert "{secure.largest = 3.000000e+02 : f64}" in text
+    assert text.count("secure.largest") == 1
+
+
 def test_several_results_in_order():
     def f(x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         return -x, [x.sum(), x]
@@ -255,7 +264,7 @@ def test_every_refusal_has_the_operator_its_line_and_what_to_use():
             "max_pool2d(",
             "max_pool2d: found no meaning of it on secrets: use nn.AvgPool2d",
         ),
-        ("self.act(x.", "expand: found no meaning of it on secrets: docs/capture.md lists"),
+        ("self.act(x.", "expand: found no meaning of it on secrets: use torch.ones(n, 1) @ x"),
         (
             "self.act(x.",
             "silu in 'act': found no polynomial for it, expected one: pass activations={'silu': "
@@ -298,6 +307,12 @@ REFUSED = {
     "torch.ones(2, 2) @ x.reshape(2, 2)": "a secret of shape 2x2 on the right of a matrix",
     "x.reshape(2, 2) @ torch.ones(2, 2)": "a secret of shape 2x2, expected one vector",
     "torch.ones(3, 4, 4) @ x": "expected a constant matrix",
+    "torch.ones(3, 2) @ x.reshape(2, 2, 1)": "a secret of shape 2x2x1 on the right of a matrix",
+    "x + torch.rand(4)": "rand: found random values, expected the same in every run: draw them",
+    "x * torch.bernoulli(torch.full((4,), 0.5))": "bernoulli: found random values, expected",
+    "x + torch.randn_like(x)": "randn_like: found random values, expected",
+    "x + torch.empty(4)": "found empty with infinite values or NaN",
+    "x.nonzero() * 2": "nonzero: found no meaning of it on secrets: use the tensor itself",
     "x.to(torch.int64)": "a conversion to torch.int64, expected a floating-point type",
     "x.reshape(2, 2).roll(1, 0)": "expected one vector",
     "x.reshape(1, 4).roll(1, 0)": "a roll along dims = [0], expected the last dimension",
@@ -396,7 +411,21 @@ def test_what_torch_export_cannot_trace_is_said_with_its_own_words():
         return x if x.sum() > 0 else -x
 
     (found,) = refused(f, VECTOR)
-    assert found.startswith("error: torch.export cannot trace the model: GuardOnDataDependent")
+    assert found.startswith(
+        f"{__file__}:{line_with(f, 'return')}:9: error: found a choice by a value that is known "
+        "only when the program runs, expected the same operators for all inputs: compute both "
+        "sides, and add them with constant weights, or return the value, so that the client "
+        "chooses (GuardOnDataDependentSymNode: "
+    )
+
+    def g(x: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("not today")
+
+    (found,) = refused(g, VECTOR)
+    assert found == (
+        f"{__file__}:{line_with(g, 'raise')}:9: error: torch.export cannot trace the model: "
+        "RuntimeError: not today"
+    )
 
 
 @pytest.mark.parametrize(

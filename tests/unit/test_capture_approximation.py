@@ -2,12 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import chebyshev
 
 import fhelium
+from fhelium.client import pack, unpack
+from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.frontends.capture.approximation import FUNCTIONS, Approximation
+from fhelium.frontends.diagnostics import ProgramError
+from fhelium.frontends.packed_values import packed_inputs, packed_results
+from fhelium.interpreters.ckks import evaluate
 
 intervals = st.tuples(st.floats(-12, 12), st.floats(0.5, 20)).map(lambda p: (p[0], p[0] + p[1]))
 
@@ -96,3 +102,47 @@ def test_the_error_has_three_digits_and_is_rounded_up():
 def test_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         fhelium.Approximation(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "degree", "interval"),
+    [
+        ("sigmoid", 21, (-1.0, 1.0)),
+        pytest.param("tanh", 31, (0.0, 4.0), marks=pytest.mark.long),
+        pytest.param("gelu", 31, (-2.0, 2.0), marks=pytest.mark.long),
+    ],
+)
+def test_terms_that_the_scale_rounds_to_nothing_are_left_out(
+    name: str, degree: int, interval: tuple[float, float]
+):
+    approximation = Approximation(degree, interval)
+    torch_names = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "gelu": torch.nn.functional.gelu}
+    program = fhelium.compile(
+        lambda x: torch_names[name](x),
+        (torch.zeros(16),),
+        activations={name: approximation},
+        pipeline="secure-default",
+    )
+    program.verify()
+    attribute = parameters_of(program.module)
+    assert attribute is not None
+    step = 1.0 / attribute.scale.data
+    fitted = approximation.fit(FUNCTIONS[name])
+    assert 0 < min(abs(each) for each in fitted.coefficients[1:] if each) < step
+    x = np.linspace(*interval, 16)
+    (input_type,), (result_type,) = packed_inputs(program), packed_results(program)
+    (result,) = evaluate(program, pack(x[np.newaxis], input_type))  # pyright: ignore
+    found = unpack(result, result_type)[0]  # pyright: ignore
+    # One step a term at most, and what the polynomial itself is off.
+    assert np.abs(found - FUNCTIONS[name](x)).max() <= fitted.error + degree * step
+
+
+def test_a_small_factor_of_a_model_points_into_the_model():
+    with pytest.raises(ProgramError) as caught:
+        fhelium.compile(lambda x: x * 1e-14, (torch.zeros(4),), pipeline="secure-default")
+    (fault,) = caught.value.faults
+    assert (
+        "pass ckks-assign-scales: found a product by 1e-14, which rounds to 0 at the scale 2^"
+        in (fault.headline())
+    )
+    assert fault.headline().startswith(__file__)

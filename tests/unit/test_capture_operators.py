@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional
 from xdsl.dialects.builtin import ModuleOp, f64
 from xdsl.dialects.builtin import TensorType as PublicTensorType
@@ -239,6 +240,29 @@ def test_batch_norm():
     assert {"first.factor", "first.summand", "third.factor", "third.summand"} <= names
     assert "second.factor" not in names
     assert str(program).count("secure.mul") == 2
+
+
+class Shared(nn.Module):
+    """Layers that are used twice, with and without a batch norm behind, and views in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(2, 2, 3, padding=1), nn.BatchNorm2d(2)
+        assert self.norm.running_mean is not None
+        self.norm.running_mean.uniform_(-1, 1)
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        y = self.norm(self.convolution(x))
+        z = self.convolution(y)
+        view = z.view(1, -1)
+        view.mul_(2)
+        parts = torch.arange(8.0, dtype=torch.float64).reshape(2, 1, 4).split(1)
+        return [y, z, view, self.norm(x), x * parts[1], x * torch.tensor([[[True]], [[False]]])]
+
+
+def test_shared_layers_and_views_in_place():
+    torch.manual_seed(0)
+    check(Shared().double(), tensor(1, 2, 4, 4), batched=True)
 
 
 def test_the_modules_above_reach_every_rule(reached: set[str]):

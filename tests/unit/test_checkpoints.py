@@ -79,13 +79,14 @@ class Spy:
         return stage
 
 
-def stages_run(folder: Path, *inputs: Any, **changes: Any) -> list[int]:
-    """Run, and return the numbers of the stages that ran."""
+def stages_run(folder: Path, *inputs: Any, says: str = "", **changes: Any) -> list[int]:
+    """Run, and return the numbers of the stages that ran; `says` is why a file is not used."""
     executable = linked(**changes)
     spy = Spy(executable)
     checkpoints = Checkpoints(folder)
     found = executable.run_in_stages(checkpoints, *(inputs or INPUTS))
     assert len(spy.ran) == 3 - checkpoints.resumed_after
+    assert [says in line for line in checkpoints.passed_over] == ([True] if says else [])
     if not inputs and not changes:
         check(found)
     return spy.ran
@@ -141,7 +142,8 @@ def test_a_stage_that_fails_is_run_again_alone(tmp_path: Path) -> None:
         assert names(tmp_path) == [f"stage-{failing}.rank-0-of-1.safetensors"]
     (tmp_path / f".{LAST}.0123abcd").write_bytes(b"half")
     (tmp_path / "stage-2.rank-1-of-2.safetensors").write_bytes(b"another rank's")
-    assert stages_run(tmp_path) == [2]
+    says = f"{tmp_path}: has checkpoints of 2 ranks, which 1 cannot go on from"
+    assert stages_run(tmp_path, says=says) == [2]
     assert names(tmp_path) == [LAST, "stage-2.rank-1-of-2.safetensors"]
 
 
@@ -161,7 +163,8 @@ def test_checkpoints_of_something_else_do_not_count(
     tmp_path: Path, inputs: tuple[Any, ...], changes: dict[str, Any]
 ) -> None:
     stages_run(tmp_path)
-    assert stages_run(tmp_path, *inputs, **changes) == [0, 1, 2]
+    says = f"{tmp_path / LAST}: is not used: it belongs to another program, or other inputs or keys"
+    assert stages_run(tmp_path, *inputs, says=says, **changes) == [0, 1, 2]
 
 
 def cut(path: Path) -> None:
@@ -187,25 +190,37 @@ def text(content: bytes) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "says"),
     [
-        cut,
-        flip,
-        rewritten(value3=None),
-        rewritten(value4=torch.zeros(4)),
-        rewritten(value0=torch.zeros(5, dtype=torch.int64)),
-        rewritten(value0=torch.zeros(4)),
-        rewritten(header=None),
-        rewritten(header=torch.zeros(4)),
-        rewritten(header=text(b"[1]")),
-        rewritten(header=text(b"{}")),
-        rewritten(header=text(b"{")),
+        (cut, "not a whole safetensors file"),
+        (flip, "was changed after it was written"),
+        (rewritten(value3=None), "it belongs to another program"),
+        (rewritten(value4=torch.zeros(4)), "it belongs to another program"),
+        (rewritten(value0=torch.zeros(5, dtype=torch.int64)), "value0 has shape [5], expected [4]"),
+        (rewritten(value0=torch.zeros(4)), "value0 has dtype torch.float32"),
+        (rewritten(header=None), "it lacks 'header'"),
+        (rewritten(header=torch.zeros(4)), "the header is no text"),
+        (rewritten(header=text(b"[1]")), "the header is no object"),
+        (rewritten(header=text(b"{}")), "it lacks 'devices'"),
+        (rewritten(header=text(b"{")), "Expecting property name"),
     ],
 )
-def test_damaged_checkpoints_do_not_count(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def test_damaged_checkpoints_do_not_count(
+    tmp_path: Path, damage: Callable[[Path], None], says: str
+) -> None:
     stages_run(tmp_path)
     damage(tmp_path / LAST)
-    assert stages_run(tmp_path) == [0, 1, 2]
+    assert stages_run(tmp_path, says=f"{tmp_path / LAST}: is not used: ") == [0, 1, 2]
+    damage(tmp_path / LAST)
+    assert stages_run(tmp_path, says=says) == [0, 1, 2]
+
+
+def test_folders_that_will_not_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder" / LAST).mkdir(parents=True)
+    for name, reason in (("file", "File exists"), ("folder", "Is a directory")):
+        with pytest.raises(OSError, match=f"cannot write checkpoints to .*/{name}: {reason}"):
+            stages_run(tmp_path / name)
 
 
 ENCRYPTED = """

@@ -1,10 +1,12 @@
 """Machine code in memory and on disk."""
 
+import errno
 import multiprocessing
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -117,6 +119,78 @@ def test_entries_of_other_users_are_ignored(folder: Path, monkeypatch: pytest.Mo
     assert cache.load("key") == b"code"
     monkeypatch.setattr(cache.os, "getuid", lambda: os.geteuid() + 1)
     assert cache.load("key") is None
+
+
+@needs_fma
+def test_a_renamed_entry_is_not_another_kernel(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digest is that of its code, and its code has the functions that are asked for."""
+    assert MACHINE is not None
+    short, long = (KernelSpec("ntt", (degree,), 1) for degree in (4, 8))
+    compiler.object_code(short, MACHINE)
+    (entry,) = folder.iterdir()
+    entry.rename(folder / compiler.cache_key(long, MACHINE))
+    calls = counted(monkeypatch)
+    compiler.object_code(long, MACHINE)
+    assert len(calls) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no users")
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_entries_that_others_can_write_are_ignored(folder: Path, mode: int) -> None:
+    cache.store("key", b"code")
+    (folder / "key").chmod(0o644)
+    assert cache.load("key") == b"code"
+    (folder / "key").chmod(mode)
+    assert cache.load("key") is None
+
+
+def _make_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, Path.mkdir, _make_loop, lambda path: path.symlink_to("/dev/zero")]
+)
+@needs_fma
+def test_what_is_no_file_is_no_entry(folder: Path, make: Callable[[Path], None]) -> None:
+    assert MACHINE is not None
+    folder.mkdir(parents=True)
+    make(folder / compiler.cache_key(ADD, MACHINE))
+    assert compiler.object_code(ADD, MACHINE)
+    assert not [path for path in folder.iterdir() if path.name.startswith(cache.WRITING)]
+
+
+def test_a_file_larger_than_the_folder_is_no_entry(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.store("key", b"code")
+    monkeypatch.setattr(cache, "FOLDER_BYTES", cache.DIGEST_BYTES)
+    assert cache.load("key") is None
+
+
+@needs_fma
+def test_a_full_disk_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    assert MACHINE is not None
+    monkeypatch.setattr(cache.os, "replace", full)
+    assert compiler.object_code(ADD, MACHINE)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_is_named_like_an_entry_does_not_stop_the_bound(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "FOLDER_BYTES", 200)
+    (folder / "a.o" / "b").mkdir(parents=True)
+    os.utime(folder / "a.o", (0, 0))
+    for name in ("b.o", "c.o", "d.o"):
+        cache.store(name, bytes(100))
+    assert sorted(path.name for path in folder.iterdir()) == ["a.o", "d.o"]
 
 
 def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from circuits import Circuit, circuits
-from clients import client_of, results_of
+from circuits import Circuit, Wire, circuits
+from clients import Client, client_of, message, results_of
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_cpu_transforms import needs_fma
 from test_differential import parameter_sets
 from test_run_tool import Workplace
 
@@ -24,6 +26,9 @@ from fhelium.backend.cpu_family.ciphertexts import cpu_ciphertext_contributions
 from fhelium.backend.cpu_family.fusion import CpuFusedImplementation
 from fhelium.backend.cpu_family.residues import KERNELS, cpu_contributions
 from fhelium.dialects import ckks, rns
+from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.dialects.rns.types import Form
+from fhelium.kernels.cpu import loader
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools.run import main
@@ -120,6 +125,49 @@ def test_random_circuits_have_the_bits_of_torch(circuit: Circuit) -> None:
             assert torch.equal(value.data, data)
     finally:
         torch.set_num_threads(threads)
+
+
+@needs_fma
+@settings(deadline=None, max_examples=1, database=None, derandomize=True)
+@given(st.data())
+@pytest.mark.parametrize(
+    ("pipeline", "scale_bits"),
+    [("cpu-default", 33), (ON_CPU, 34), (IN_PLACE_ON_CPU, 35), (WHOLE_IN_PLACE, 36)],
+)
+def test_kernels_are_loaded_as_a_program_is_linked(
+    pipeline: str, scale_bits: int, data: st.DataObject
+) -> None:
+    """A run compiles and loads nothing, whatever its batch."""
+    # Parameters of this case alone: what others have loaded must not help.
+    parameters = Parameters.build(
+        ring_degree=32, depth=3, scale_bits=scale_bits, digits=2, insecure=True
+    )
+    client = Client(parameters)
+    circuit = Circuit(parameters, (), (1, -1))
+    top = CiphertextType(parameters.max_level, parameters.scale, 2, Form.EVALUATION)
+    plain = message(0, parameters.slots)
+    circuit.wires.append(Wire(circuit.argument(top, plain), plain, 1.0))
+    for name in (
+        *("negate", "add", "sub", "add_scalar", "add_plain", "sub_plain", "mul_integer", "square"),
+        *("mul", "relinearize", "rescale", "rotate", "rotate_many", "conjugate", "mul_scalar"),
+        *("mul_plain", "weighted_sum", "to_coefficient", "to_evaluation", "rescale", "mod_switch"),
+    ):
+        circuit.apply(name, circuit.moves()[name][0], data.draw)
+    inputs = [client.input(plain, type, i) for i, (type, plain) in enumerate(circuit.inputs)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loader, "_compiled", {})
+        executable = client.backend.link(
+            Compilation(circuit.program()), pipeline=Pipeline.parse(pipeline)
+        )
+        linked = set(loader._compiled)
+        assert linked
+        first = executable.run(*inputs)
+        assert set(loader._compiled) == linked
+        batch = executable.run(*(torch.stack([each.data] * 3) for each in inputs))
+        assert set(loader._compiled) == linked
+    assert isinstance(batch, tuple)
+    for one, several in zip(results_of(first), batch, strict=True):
+        assert torch.equal(torch.stack([one.data] * 3), several)
 
 
 def test_fhelium_run_takes_the_family(

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from fhelium.tools.opt import main as optimize
+from fhelium.tools.run import main as run_program
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_ELSEWHERE = {"make test": "this is it", "make demo": "in the fixture"}
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def commands() -> list[str]:
@@ -89,6 +92,29 @@ def test_readme_shows_what_the_first_pipeline_prints():
 @pytest.mark.parametrize("code", blocks("python"))
 def test_readme_python(code: str):
     exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_debugging_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One after the other, in one folder, but for what takes minutes."""
+    text = (ROOT / "docs/debugging.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    (program,), (code,) = blocks("mlir", text), blocks("python", text)
+    Path("program.mlir").write_text(program)
+    exec(compile(code, "debugging.md", "exec"), {"__name__": "debugging"})
+    lines = re.findall(r"^    (fhelium-\w+ .*)$", text, re.MULTILINE)
+    commands = [shlex.split(line, comments=True) for line in lines]
+    assert len(commands) > 8
+    for tool, *arguments in commands:
+        if "--calibrate" in arguments:
+            calibration = ROOT / "fhelium/analyses/default_calibration.json"
+            Path(arguments[-1]).write_text(calibration.read_text())
+        elif tool == "fhelium-run":
+            assert run_program(arguments) == 0
+        else:
+            optimize(arguments)
+    for name in ("y.safetensors", "scheduled.mlir", "program.svg", "program.dot"):
+        assert Path(name).stat().st_size > 0
+    assert not Path("failure.mlir").exists()
 
 
 def test_example_from_numpy():

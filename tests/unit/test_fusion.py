@@ -487,7 +487,9 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (((2,), ((9, 0, 0),), (1,)), "found the code 9, expected 0 to 7"),
         (((2,), ((0, 0, 1),), (1,)), "found a step ADD 0 1 that makes value 1"),
         (((2,), ((2, 0, 0), (7, 1, 0)), (1,)), "found a step GATHER 1 0 that makes value 2"),
-        (((2,), ((6, 0, -1),), (1,)), "found a step SCALE 0 -1 that makes value 1"),
+        (((2,), ((6, 0, -1),), (1,)), "found the number -1 in a step SCALE, expected one below"),
+        (((2,), ((5, 0, 1),), (1,)), "found the number 1 in a step ADD_CONSTANT, expected one b"),
+        (((64,), ((4, 0, 0), (2, 1, 0)), (1,)), "found 318 values of one component, expected at"),
         (((2,), (), (1,)), r"found the results \(1,\), expected values of the kernel"),
     ],
 )

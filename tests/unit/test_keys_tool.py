@@ -133,6 +133,7 @@ def test_keys_for_a_secret_key_that_is_there(work: Workplace):
     assert SECRET_KEY not in printed
     public_key = load(work.out / PUBLIC_KEY, PARAMETERS)["public_key"]
     assert isinstance(public_key, PublicKey)
+    assert public_key.key_id == secret_key.key_id
     found = decode(decrypt(encrypt(encode([0.5], PARAMETERS), public_key), secret_key), 1)
     assert abs(found[0] - 0.5) < 1e-4
 

@@ -40,6 +40,35 @@ func.func @main(%x: tensor<4xi64>) {
   func.return
 }
 """
+RANK = """
+import os, sys, time
+from pathlib import Path
+from fhelium.tools import run
+
+real, folder, rank = run.load, Path(__file__).parent, os.environ["RANK"]
+
+def load(path, *rest):
+    if path is not None and (folder / f"held-{rank}").exists():
+        (folder / f"waiting-{rank}").touch()
+        while (folder / f"held-{rank}").exists():
+            time.sleep(0.05)
+        if (folder / f"leaving-{rank}").exists():
+            os._exit(0)
+    return real(path, *rest)
+
+run.load = load
+sys.exit(run.main(sys.argv[1:]))
+"""
+"""`fhelium-run` that waits, before it reads its inputs, while there is a file `held-RANK`."""
+
+LAUNCH = """
+import sys
+from pathlib import Path
+from fhelium.tools.launch import launch
+
+rank = Path(__file__).with_name("rank.py")
+sys.exit(launch([sys.executable, str(rank), *sys.argv[1:]], 2))
+"""
 VALUES = torch.arange(4)
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 LIMIT = 240
@@ -52,14 +81,19 @@ class Place:
         self.folder = folder
         self.program = str(folder / "program.mlir")
         (folder / "program.mlir").write_text(SUM)
+        (folder / "rank.py").write_text(RANK)
+        (folder / "launch.py").write_text(LAUNCH)
         for rank in range(ranks):
             files.save(self.path(f"inputs-{rank}"), {"x": VALUES + rank})
 
     def path(self, name: str) -> str:
         return str(self.folder / f"{name}.safetensors")
 
-    def arguments(self, inputs: str = "inputs-{rank}") -> list[str]:
-        paths = ["--inputs", self.path(inputs), "--output", self.path("result-{rank}")]
+    def script(self, name: str) -> str:
+        return str(self.folder / f"{name}.py")
+
+    def arguments(self) -> list[str]:
+        paths = ["--inputs", self.path("inputs-{rank}"), "--output", self.path("result-{rank}")]
         return [self.program, *paths]
 
     def check_results(self, ranks: int = 2) -> None:
@@ -75,13 +109,16 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def start(command: list[str], **environment: str) -> subprocess.Popen[str]:
+def start(
+    command: list[str], own_group: bool = False, /, **environment: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command,
         env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=own_group,
     )
 
 
@@ -101,35 +138,26 @@ def children(parent: int, count: int) -> list[int]:
 
 
 @contextmanager
-def waiting_for_inputs(place: Place, *ranks: int, total: int = 2) -> Iterator[Callable[[], None]]:
-    """Make `pipe-RANK` inputs that some ranks wait for, and yield a call that waits until they do.
+def held_before_inputs(place: Place, *ranks: int) -> Iterator[Callable[[], None]]:
+    """Hold some ranks before they read inputs, and yield a call that waits until they are there.
 
     By then a rank has met the others and linked the program.
     """
-    for rank in range(total):
-        if rank in ranks:
-            os.mkfifo(place.path(f"pipe-{rank}"))
-        else:
-            os.link(place.path(f"inputs-{rank}"), place.path(f"pipe-{rank}"))
-    held: list[int] = []
+    for rank in ranks:
+        (place.folder / f"held-{rank}").touch()
 
     def wait() -> None:
         end = time.monotonic() + LIMIT
         for rank in ranks:
-            while True:
-                try:
-                    # Fails until somebody reads.
-                    held.append(os.open(place.path(f"pipe-{rank}"), os.O_WRONLY | os.O_NONBLOCK))
-                    break
-                except OSError:
-                    assert time.monotonic() < end, f"rank {rank} does not read its inputs"
-                    time.sleep(0.05)
+            while not (place.folder / f"waiting-{rank}").exists():
+                assert time.monotonic() < end, f"rank {rank} does not come to its inputs"
+                time.sleep(0.05)
 
     try:
         yield wait
     finally:
-        for descriptor in held:
-            os.close(descriptor)
+        for rank in ranks:
+            (place.folder / f"held-{rank}").unlink(missing_ok=True)
 
 
 def has_ended(process: int) -> bool:
@@ -159,24 +187,68 @@ def test_torchrun_starts_the_ranks(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "script"),
     [
-        pytest.param([sys.executable, "-m", "fhelium.tools.run", "--nproc", "2"], id="nproc"),
+        pytest.param([sys.executable], "launch", id="nproc"),
         pytest.param(
-            [*TORCHRUN, "--standalone", "--nproc-per-node", "2", "-m", "fhelium.tools.run"],
+            [*TORCHRUN, "--standalone", "--nproc-per-node", "2"],
+            "rank",
             id="torchrun",
             marks=pytest.mark.long,
         ),
     ],
 )
-def test_killing_the_launcher_ends_the_ranks(place: Place, command: list[str]) -> None:
-    with waiting_for_inputs(place, 0, 1) as wait:
-        process = start([*command, *place.arguments("pipe-{rank}")])
+def test_killing_the_launcher_ends_the_ranks(place: Place, command: list[str], script: str) -> None:
+    with held_before_inputs(place, 0, 1) as wait:
+        process = start([*command, place.script(script), *place.arguments()])
         wait()
         ranks = children(process.pid, 2)
         process.kill()
         process.communicate(timeout=LIMIT)
         wait_until_ended(ranks)
+
+
+@pytest.mark.parametrize(
+    "everyone",
+    [pytest.param(False, id="launcher", marks=pytest.mark.long), pytest.param(True, id="everyone")],
+)
+def test_an_interrupt_ends_the_ranks(place: Place, everyone: bool) -> None:
+    """Of the launcher alone, or of all processes of a terminal, as Ctrl-C does."""
+    with held_before_inputs(place, 0, 1) as wait:
+        command = [sys.executable, place.script("launch"), *place.arguments()]
+        process = start(command, True)
+        wait()
+        ranks = children(process.pid, 2)
+        if everyone:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT)
+        assert process.returncode == 128 + signal.SIGINT
+        wait_until_ended(ranks)
+
+
+@pytest.mark.long
+def test_a_rank_that_leaves_early_without_an_error(place: Place) -> None:
+    (place.folder / "leaving-1").touch()
+    with held_before_inputs(place, 1) as wait:
+        process = start([sys.executable, place.script("launch"), *place.arguments()])
+        wait()
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert "the comparison of programs in @world failed on rank 0: rank 1 no longer ans" in errors
+
+
+@pytest.mark.long
+def test_launches_at_once_do_not_meet_each_other(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    places = [Place(tmp_path / name) for name in "ab"]
+    started = [launcher("--nproc", "2", *place.arguments()) for place in places]
+    for process, place in zip(started, places, strict=True):
+        _, errors = process.communicate(timeout=LIMIT)
+        assert process.returncode == 0, errors
+        place.check_results()
 
 
 def test_a_rank_is_not_started_for_a_launcher_that_has_ended() -> None:
@@ -191,8 +263,9 @@ def test_a_rank_is_not_started_for_a_launcher_that_has_ended() -> None:
 
 @pytest.mark.long
 def test_a_stopped_rank_ends_the_launch(place: Place) -> None:
-    with waiting_for_inputs(place, 1) as wait:
-        process = launcher("--nproc", "2", "--timeout", "20", *place.arguments("pipe-{rank}"))
+    with held_before_inputs(place, 1) as wait:
+        command = [sys.executable, place.script("launch"), "--timeout", "20", *place.arguments()]
+        process = start(command)
         wait()
         ranks = children(process.pid, 2)
         stopped = next(r for r in ranks if b"RANK=1\0" in Path(f"/proc/{r}/environ").read_bytes())
@@ -279,10 +352,9 @@ def test_two_hosts_with_torchrun(tmp_path: Path, hosts: list[str]) -> None:
 @pytest.mark.long
 def test_a_cable_that_is_cut(place: Place, hosts: list[str]) -> None:
     """The store is at the other end too: the rank says that it does not answer."""
-    run = [sys.executable, "-m", "fhelium.tools.run", "--timeout", "20"]
-    run += place.arguments("pipe-{rank}")
+    run = [sys.executable, place.script("rank"), "--timeout", "20", *place.arguments()]
     meeting = {"WORLD_SIZE": "2", "MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29500"}
-    with waiting_for_inputs(place, 0) as wait:
+    with held_before_inputs(place, 0) as wait:
         ranks = [on_host(host, run, RANK=str(rank), **meeting) for rank, host in enumerate(hosts)]
         try:
             wait()

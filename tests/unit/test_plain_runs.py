@@ -5,7 +5,6 @@ Parameters are INSECURE, for tests alone.
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext
 from fhelium.scheme.encoding import encode
 from fhelium.scheme.encryption import encrypt
-from fhelium.scheme.keys import SwitchingKey, generate_secret_key
+from fhelium.scheme.keys import SecretKey, SwitchingKey, generate_secret_key
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools.comparison import Comparison, compare_residues, first_excess
 from fhelium.tools.run import main
@@ -183,8 +182,8 @@ def test_compare_slots(tool: Tool):
     assert (code, error) == (0, "")
     assert "encrypted ckks against plain slots" in out
     assert "all 4 values are within their bounds" in out
-    # With keys of the caller, which do not fit: the first op that uses one is named.
-    wrong = generate_secret_key(SMALL)
+    # With keys that do not fit, and do not say so: the first op that uses one is named.
+    wrong = SecretKey(SMALL, generate_secret_key(SMALL).coefficients())
     files.save_secret_key(tool.folder / "secret.safetensors", wrong)
     keys = tool.save("keys", **switching_keys())
     options += ["--secret-key", str(tool.folder / "secret.safetensors"), "--keys", keys]
@@ -289,7 +288,7 @@ def test_a_wrong_kernel_is_found_in_residues():
             ["--interpret"],
             "found no values of secure, ckks or rns in the program, expected some to interpret",
         ),
-        (CKKS, ["--interpret"], "--inputs has nothing, expected x"),
+        (CKKS, ["--interpret"], "--inputs has nothing, the program takes x: missing x"),
         (
             CKKS,
             ["--interpret", "--inputs", "LONG"],
@@ -304,13 +303,13 @@ def test_a_wrong_kernel_is_found_in_residues():
             SECURE,
             ["--compare-levels", "--inputs", "X", "--pipeline", "canonicalize"],
             "found the level secure before convert-ckks-to-rns in --pipeline, expected ckks: pack "
-            "and schedule the program there, as with secure-pack,ckks-default",
+            "and schedule the program there, as secure-default does",
         ),
         (
             CKKS.replace(f"attributes {{ckks.parameters = {ATTRIBUTE}}}", ""),
             ["--compare-levels", "--inputs", "X"],
-            "found no ckks.parameters in the program, expected some: schedule it first, as with "
-            "ckks-default in --pipeline",
+            "found no ckks.parameters in the program, expected some: schedule it first, as "
+            "fhelium-opt -p ckks-default does, or secure-default for secret tensors",
         ),
         ("RNS", ["--interpret", "--inputs", "X"], "input x has dtype torch.float64, expected "),
         (

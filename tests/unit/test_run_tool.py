@@ -339,22 +339,6 @@ def child_of_rank(parent: int, rank: int) -> int:
     raise AssertionError(f"rank {rank} did not start")
 
 
-def test_rank_without_other_ranks(
-    work: Workplace, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("RANK", "0")
-    message = fails(work, capfd, work.arguments())
-    assert "error: RANK is set, and the other ranks cannot be met: " in message
-    assert "start the ranks with --nproc or torchrun, or unset RANK" in message
-
-
-def test_nproc_must_be_positive(work: Workplace, capfd: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as ended:
-        main([*work.arguments(), "--nproc", "0"])
-    assert ended.value.code == 2
-    assert "argument --nproc: found 0, expected at least 1" in capfd.readouterr().err
-
-
 def test_manifest_of_a_lowered_file_is_the_same(work: Workplace, capfd: pytest.CaptureFixture[str]):
     """Text that is lowered already runs like the text that it came from."""
     from fhelium.backend import Program, default_pipeline

@@ -1,10 +1,13 @@
 """Encoding against the definition of the canonical embedding and numpy complex arithmetic."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fhelium.kernels import pointwise
 from fhelium.kernels.automorphism import automorphism
@@ -154,8 +157,20 @@ def test_values_up_to_the_stated_largest_decode() -> None:
             ValueError,
             r"magnitude 600 is too large: at scale 1.09951e\+12 and level 0 the largest is 512",
         ),
-        ([1.0], {"scale": 0.5}, ValueError, "scale is 0.5; expected a finite number of at least 1"),
+        ([1.0], {"scale": 0.5}, ValueError, r"scale is 0.5; expected 1 to 9.7\d+e\+288"),
         ([1.0], {"scale": float("inf")}, ValueError, "scale is inf"),
+        ([1.0], {"scale": float("nan")}, ValueError, "scale is nan"),
+        ([1.0], {"scale": 10**400}, ValueError, "scale is 1000*; expected 1 to"),
+        ([1.0], {"scale": 0}, ValueError, "scale is 0; expected 1 to"),
+        ([1.0], {"scale": "2"}, TypeError, "scale is '2'; expected a number"),
+        ([1.0], {"scale": 1j}, TypeError, "scale is 1j; expected a number"),
+        ([1.0], {"scale": True}, TypeError, "scale is True; expected a number"),
+        ([1.0], {"level": -1}, ValueError, "level is -1; these parameters have 0 to 2"),
+        ([1.0], {"level": 1.0}, ValueError, "level is 1.0; these parameters have 0 to 2"),
+        ([[1], [2, 3]], {}, ValueError, "values is no array of numbers: .*inhomogeneous"),
+        (torch.zeros(2, device="meta"), {}, TypeError, "values is on meta; expected a dense"),
+        (torch.zeros(2).to_sparse(), {}, TypeError, "values is a torch.sparse_coo tensor; expe"),
+        ([1.0], {"parameters": "N13"}, TypeError, "encode needs a Parameters, got str: such as"),
         ([1.0], {"level": 3}, ValueError, "level is 3; these parameters have 0 to 2"),
         ([1e308], {}, ValueError, "is too large"),
     ],
@@ -164,10 +179,54 @@ def test_refusals(
     values: Any, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        encode(values, SMALL, **options)
+        encode(values, **{"parameters": SMALL, **options})
 
 
 def test_decode_count_is_checked() -> None:
     for count in (-1, 17):
-        with pytest.raises(ValueError, match=f"count is {count}; these parameters have 16 slots"):
+        with pytest.raises(ValueError, match=f"count is {count}; expected 0 to 16"):
             decode(encode([1.0], SMALL), count)
+    with pytest.raises(TypeError, match=r"count is 1.0; expected an integer"):
+        decode(encode([1.0], SMALL), 1.0)  # pyright: ignore[reportArgumentType]
+
+
+def test_decode_takes_plaintexts_alone() -> None:
+    for value, kind in ((encode([1.0], SMALL).data, "Tensor"), (None, "NoneType")):
+        with pytest.raises(TypeError, match=f"decode needs a Plaintext, got {kind}: decrypt a"):
+            decode(value)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("scale", [0, 0.5, -1, float("nan"), float("inf")])
+def test_largest_value_needs_a_scale(scale: float) -> None:
+    with pytest.raises(ValueError, match=f"scale is {scale}; expected 1 to"):
+        largest_value(SMALL, 0, scale)
+
+
+def test_tensors_of_any_dtype_are_encoded() -> None:
+    expected = decode(encode([1.0, 2.5], SMALL))
+    values = torch.tensor([1, 2.5])
+    for same in (values.bfloat16(), values.half(), values.to(torch.complex64).conj()):
+        np.testing.assert_array_equal(decode(encode(same, SMALL)), expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(4, 12), st.integers(20, 60), st.integers(0, 2**32 - 1), st.booleans())
+def test_round_trip_at_the_edges_of_rings_and_scales(
+    log_degree: int, scale_bits: int, seed: int, large: bool
+) -> None:
+    """Within half a unit a coefficient, and float64, for values up to the largest."""
+    parameters = ring_of(1 << log_degree)
+    values = _complex(parameters.slots, seed=seed) / 2
+    if large:
+        values *= largest_value(parameters, 0, 2.0**scale_bits)
+    found = decode(encode(values, parameters, level=0, scale=2.0**scale_bits))
+    bound = parameters.ring_degree * 2.0 ** -(scale_bits + 1) + 2.0**-48 * np.abs(values).max()
+    assert np.abs(found - values).max() < bound
+
+
+@cache
+def ring_of(degree: int) -> Parameters:
+    """Return parameters whose level 0 has 120 bits."""
+    return Parameters.build(
+        ring_degree=degree, depth=0, scale_bits=40, first_bits=120, insecure=True
+    )

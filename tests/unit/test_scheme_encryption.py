@@ -95,9 +95,13 @@ def test_three_components_and_coefficient_form() -> None:
 
 
 def test_the_wrong_key_gives_no_message() -> None:
-    values = np.ones(32)
-    message = decrypt(encrypt(encode(values, PARAMETERS), PUBLIC), generate_secret_key(PARAMETERS))
-    assert np.abs(decode(message) - values).min() > 1
+    values, other = np.ones(32), generate_secret_key(PARAMETERS)
+    ciphertext = encrypt(encode(values, PARAMETERS), PUBLIC)
+    with pytest.raises(ValueError, match="the ciphertext is of the secret key"):
+        decrypt(ciphertext, other)
+    # Nobody knows whose key this is, as of one from an older file.
+    unnamed = SecretKey(PARAMETERS, other.coefficients())
+    assert np.abs(decode(decrypt(ciphertext, unnamed)) - values).min() > 1
 
 
 def test_inputs_stay_as_they_were() -> None:
@@ -122,6 +126,14 @@ def test_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=r"the key belongs to other parameters \(digest"):
             attempt()
+    for value, kind in (([1.0], "list"), (ciphertext, "Ciphertext"), (message.data, "Tensor")):
+        with pytest.raises(TypeError, match=f"encrypt needs a Plaintext, got {kind}: encode the"):
+            encrypt(value, PUBLIC)  # pyright: ignore[reportArgumentType]
+    for value, kind in ((message, "Plaintext"), (ciphertext.data, "Tensor"), (None, "NoneType")):
+        with pytest.raises(TypeError, match=f"decrypt needs a Ciphertext, got {kind}"):
+            decrypt(value, SECRET)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(TypeError, match=f"decrypt_to_publish needs a Ciphertext, got {kind}"):
+            decrypt_to_publish(value, SECRET, error=1e-9, statistical_bits=1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="encrypt needs a PublicKey or SecretKey, got str"):
         encrypt(message, "key")  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="decrypt needs a SecretKey, got PublicKey"):
@@ -195,6 +207,7 @@ def test_publishing_needs_no_test_source_and_is_fresh() -> None:
         ({"error": 0.0}, ValueError, "error is 0.0; expected a finite positive bound, in message"),
         ({"error": float("nan")}, ValueError, "error is nan; expected a finite positive bound"),
         ({"error": float("inf")}, ValueError, "error is inf; expected a finite positive bound"),
+        ({"error": "small"}, TypeError, "error must be a float, got str"),
         ({"statistical_bits": 0}, ValueError, "statistical_bits is 0; expected 1 to 256"),
         ({"statistical_bits": 257}, ValueError, "statistical_bits is 257; expected 1 to 256"),
         ({"statistical_bits": 30.0}, TypeError, "statistical_bits must be an int, got float"),

@@ -105,6 +105,27 @@ def test_tensors_of_any_kind_need_no_parameters(tmp_path: Path) -> None:
         assert torch.equal(found, value)
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1, 2], np.float32),
+        np.array(3.5),
+        np.arange(6).reshape(2, 3).T,
+        np.arange(3)[::-1],
+        np.array([1, -2], ">i4"),
+        np.broadcast_to(np.array(2), (3,)),
+        np.zeros((2, 0)),
+        np.array([1j], np.complex64),
+        np.array([True]),
+    ],
+)
+def test_numpy_arrays_come_back_as_tensors(tmp_path: Path, array: Any) -> None:
+    save(tmp_path / "t", {"a": array})
+    found = load(tmp_path / "t")["a"]
+    assert isinstance(found, torch.Tensor)
+    np.testing.assert_array_equal(found.numpy(), array, strict=array.dtype.isnative)
+
+
 def test_secure_parameters_are_rebuilt(tmp_path: Path) -> None:
     secret = generate_secret_key(SECURE)
     save(tmp_path / "x", {"x": encode([1.0], SECURE)})
@@ -194,7 +215,29 @@ def test_links_and_pipes_are_written_to_and_not_replaced(tmp_path: Path) -> None
         ({"__metadata__": torch.zeros(1)}, ValueError, "'__metadata__' cannot name an entry"),
         ({1: torch.zeros(1)}, ValueError, "1 cannot name an entry"),
         ({"s": SECRET}, TypeError, "entry 's' is a secret key; write it with save_secret_key"),
-        ({"n": np.zeros(1)}, TypeError, "entry 'n' is a ndarray; expected a Ciphertext"),
+        ({"n": [1.0]}, TypeError, "entry 'n' is a list; expected a Ciphertext, .* or numpy array"),
+        ({"n": np.array(["a"])}, TypeError, "entry 'n' has dtype <U1; expected one that torch has"),
+        (
+            {"n": np.ones(1, np.longdouble)},
+            TypeError,
+            "entry 'n' has dtype .*128; expected one that",
+        ),
+        ({"n": np.zeros(1, complex)}, TypeError, "complex128.*; expected a dense one .* complex64"),
+        (
+            {"n": torch.zeros(1).to_sparse()},
+            TypeError,
+            "entry 'n' is a tensor of .*sparse_coo; exp",
+        ),
+        (
+            {"n": torch.zeros(1, device="meta")},
+            TypeError,
+            "entry 'n' is a tensor on meta; expected",
+        ),
+        (
+            [("n", torch.zeros(1))],
+            TypeError,
+            "save needs a Mapping, got list: give each value a name",
+        ),
         (
             {"a": encode([1], SMALL), "b": encode([1], OTHER)},
             ValueError,
@@ -219,6 +262,10 @@ def test_each_loader_reads_its_own_kind(tmp_path: Path) -> None:
         save_secret_key(tmp_path / "y", PUBLIC)  # pyright: ignore[reportArgumentType]
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "absent")
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        load(tmp_path)
+    with pytest.raises(TypeError, match="load needs a Parameters, got str"):
+        load(tmp_path / "x", "N13")  # pyright: ignore[reportArgumentType]
 
 
 def test_truncated_and_foreign_files(tmp_path: Path) -> None:
@@ -233,8 +280,9 @@ def test_truncated_and_foreign_files(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="not a whole safetensors file"):
         load(path)
     save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(FileFormatError, match="not one that fhelium wrote"):
+    with pytest.raises(FileFormatError, match="not one that fhelium wrote") as caught:
         load(path)
+    assert "write them with fhelium.client.save" in str(caught.value)
 
 
 def test_a_changed_byte_anywhere_is_noticed(tmp_path: Path) -> None:
@@ -333,6 +381,14 @@ FORGED = [
     (_set("entries", "x", "scale", value="nan"), "entry 'x': Ciphertext scale is nan"),
     (_set("entries", "x", "scale", value=1.5), "entry 'x': "),
     (_set("entries", "x", "scale", value="0x1p99999"), "entry 'x': "),
+    (
+        _set("entries", "x", "key_id", value="me"),
+        "entry 'x': key_id is 'me'; expected 32 hexadecim",
+    ),
+    (
+        _set("entries", "x", "key_id", value=[]),
+        r"entry 'x': key_id is \[\]; expected 32 hexadecima",
+    ),
     (_set("entries", "x", "form", value="ntt"), "entry 'x': Ciphertext form is 'ntt'"),
     (_set("entries", "x", "form", value=[]), r"entry 'x': Ciphertext form is \[\]"),
     (_set("parameters", value=None), "entry 'x': a ciphertext in a file without parameters"),

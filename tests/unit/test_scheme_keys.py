@@ -218,3 +218,24 @@ def test_malformed_public_keys() -> None:
         PublicKey(DATA[0], PARAMETERS)
     with pytest.raises(ValueError, match="rotation step is 32"):
         generate_rotation_key(SECRET, 32)
+
+
+@pytest.mark.parametrize(
+    "generate",
+    [
+        generate_public_key,
+        generate_relinearization_key,
+        generate_conjugation_key,
+        lambda key: generate_rotation_key(key, 1),
+    ],
+)
+def test_keys_are_made_for_secret_keys(generate: Any) -> None:
+    for value, kind in ((PARAMETERS, "Parameters"), (generate_public_key(SECRET), "PublicKey")):
+        with pytest.raises(TypeError, match=f"^generate_\\w+_key needs a SecretKey, got {kind}"):
+            generate(value)
+
+
+def test_secret_keys_are_made_for_parameters() -> None:
+    for generate in (generate_keys, generate_secret_key):
+        with pytest.raises(TypeError, match="generate_secret_key needs a Parameters, got str: suc"):
+            generate("N13")  # pyright: ignore[reportArgumentType]

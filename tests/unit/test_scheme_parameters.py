@@ -222,16 +222,40 @@ def test_build_makes_p_as_large_as_the_largest_digit(digits: int | None) -> None
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"depth": -1}, "depth is -1; expected a number of rescales"),
+        ({"depth": -1}, "depth is -1; expected 0 to 1024"),
         ({"ring_degree": 10000}, "ring_degree is 10000; expected a power of two"),
         ({"scale_bits": 12}, "choose more than 14"),
         ({"digits": 9}, "digits is 9; expected 1 to 3"),
         ({"digits": 0}, "digits is 0; expected 1 to 3"),
+        ({"depth": 10**9}, "depth is 1000000000; expected 0 to 1024"),
+        ({"ring_degree": 1 << 18}, "ring_degree is 262144; expected 8 to 131072"),
+        ({"scale_bits": 0}, "scale_bits is 0; expected 1 to 256"),
+        ({"scale_bits": 1e9}, "scale_bits is 1000000000.0; expected 1 to 256"),
+        ({"scale_bits": float("nan")}, "scale_bits is nan; expected 1 to 256"),
+        ({"first_bits": float("inf")}, "first_bits is inf; expected 1 to 512"),
+        ({"special_bits": 0}, "special_bits is 0; expected 1 to 50"),
     ],
 )
 def test_build_refusals(changes: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"ring_degree": 8192, "depth": 2, "scale_bits": 30}
     with pytest.raises(ValueError, match=message):
+        Parameters.build(**{**arguments, **changes}, insecure=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"depth": 1.5}, "depth is 1.5; expected an integer"),
+        ({"depth": True}, "depth is True; expected an integer"),
+        ({"ring_degree": "N13"}, "ring_degree is 'N13'; expected an integer"),
+        ({"ring_degree": 8192.0}, "ring_degree is 8192.0; expected an integer"),
+        ({"scale_bits": "30"}, "scale_bits is '30'; expected a number"),
+        ({"digits": 1.5}, "digits is 1.5; expected an integer"),
+    ],
+)
+def test_build_refuses_other_types(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"ring_degree": 8192, "depth": 2, "scale_bits": 30}
+    with pytest.raises(TypeError, match=message):
         Parameters.build(**{**arguments, **changes}, insecure=True)
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from fhelium.scheme import files
@@ -59,3 +60,35 @@ def test_each_rank_writes_a_trace_of_its_own(tmp_path: Path) -> None:
     run(tmp_path, "trace-{rank}.json")
     for rank in range(2):
         assert {span["pid"] for span in spans(tmp_path / f"trace-{rank}.json")} == {rank}
+
+
+LEAVING = """
+import os, sys
+from fhelium.tools import run, trace_files
+
+if os.environ["RANK"] == "1":
+    for name in ("write_trace", "exchange"):
+        if name == sys.argv[1]:
+            setattr(run if name == "write_trace" else trace_files, name, lambda *_: os._exit(0))
+sys.exit(run.main(sys.argv[2:]))
+"""
+LAUNCH = "import sys; from fhelium.tools.launch import launch; sys.exit(launch(sys.argv[1:], 2))"
+
+
+@pytest.mark.parametrize(
+    "moment", ["write_trace", pytest.param("exchange", marks=pytest.mark.long)]
+)
+def test_a_rank_that_dies_before_its_spans_are_collected(tmp_path: Path, moment: str) -> None:
+    (tmp_path / "program.mlir").write_text(PROGRAM)
+    (tmp_path / "rank.py").write_text(LEAVING)
+    files.save(tmp_path / "inputs.safetensors", {"x": torch.arange(6)})
+    command = [sys.executable, "-c", LAUNCH, sys.executable, str(tmp_path / "rank.py"), moment]
+    command += [str(tmp_path / "program.mlir"), "--inputs", str(tmp_path / "inputs.safetensors")]
+    command += ["--output", str(tmp_path / "result.safetensors")]
+    command += ["--trace", str(tmp_path / "trace.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 1
+    assert "rank 0: error: the collection of traces failed on rank 0: rank 1 no lon" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "result.safetensors").exists()
+    assert not (tmp_path / "trace.json").exists()

@@ -7,7 +7,10 @@ from functools import partial
 import torch
 from xdsl.ir import Operation
 
+from fhelium.backend.cpu_family.loading import load_kernels
+from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.registry import PreparedCall
+from fhelium.backend.resources import BoundResource
 from fhelium.backend.torch_family import ciphertexts as reference
 from fhelium.backend.torch_family.ciphertexts import (
     Call,
@@ -24,6 +27,7 @@ from fhelium.kernels.cpu.ciphertexts import Division, KeySwitch
 from fhelium.kernels.cpu.host import host
 from fhelium.kernels.galois import conjugation_element, galois_element
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
+from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
 
@@ -123,6 +127,21 @@ class CpuCiphertextImplementation(TorchCiphertextImplementation):
 
     only_by_name: bool = True
     """It runs an op that asks for it, and leaves the others to the `torch` family."""
+
+    def prepare(
+        self,
+        invocation: OperationInvocation,
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> PreparedCall:
+        """Bind the op and load its kernels; `resources` are its keys, then the parameters."""
+        prepared = super().prepare(invocation, resources, in_place=in_place)
+        parameters = resources[-1].value
+        assert isinstance(parameters, Parameters)
+        load_kernels(self.name, prepared, parameters.ring, invocation, resources, in_place=in_place)
+        return prepared
 
 
 def cpu_ciphertext_contributions() -> tuple[CpuCiphertextImplementation, ...]:

@@ -5,7 +5,11 @@ from functools import partial
 
 from xdsl.ir import Operation
 
+from fhelium.backend.cpu_family.loading import load_kernels
+from fhelium.backend.invocation import OperationInvocation
+from fhelium.backend.resources import BoundResource
 from fhelium.backend.torch_family.residues import (
+    Bound,
     Kernel,
     TorchResidueImplementation,
     binary,
@@ -15,6 +19,7 @@ from fhelium.backend.torch_family.residues import (
 )
 from fhelium.dialects import rns
 from fhelium.kernels.cpu import operations
+from fhelium.kernels.ring import Ring
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
 
 KERNELS: dict[type[Operation], Kernel] = {
@@ -52,6 +57,21 @@ class CpuResidueImplementation(TorchResidueImplementation):
 
     only_by_name: bool = True
     """It runs an op that asks for it, and leaves the others to the `torch` family."""
+
+    def prepare(
+        self,
+        invocation: OperationInvocation,
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> Bound:
+        """Bind the kernel and load it; the ring comes last in `resources`."""
+        prepared = super().prepare(invocation, resources, in_place=in_place)
+        ring = resources[-1].value
+        assert isinstance(ring, Ring)
+        load_kernels(self.name, prepared, ring, invocation, resources, in_place=in_place)
+        return prepared
 
 
 def cpu_contributions() -> tuple[CpuResidueImplementation, ...]:

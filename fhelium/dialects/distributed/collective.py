@@ -1,7 +1,7 @@
 """What the collectives have in common."""
 
 from abc import ABC
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute
@@ -51,13 +51,14 @@ class CollectiveOp(IRDLOperation, ABC):
 
         The two are one but for the values of their payloads.
         """
-        if self.result_types != other.result_types:
-            return False
-        if [operand.type for operand in self.operands] != [o.type for o in other.operands]:
-            return False
-        alike: dict[Any, Any] = {self.parent: other.parent}
-        alike |= zip(self.operands, other.operands, strict=True)
-        return self.is_structurally_equivalent(other, alike)
+        mine, theirs = (
+            (type(op), op.properties, op.attributes, [*op.operand_types], [*op.result_types])
+            for op in (self, other)
+        )
+        return mine == theirs and all(
+            region.is_structurally_equivalent(same)
+            for region, same in zip(self.regions, other.regions, strict=True)
+        )
 
     def verify_(self) -> None:
         for name, rank in (("root", self.root_rank), ("peer", self.peer_rank)):

@@ -50,6 +50,15 @@ def form_text(attribute: Attribute) -> str:
     return str(attribute.data)
 
 
+def _hash_once(attribute: ParametrizedAttribute) -> int:
+    """Return a hash, computed once: types are looked up all the time, and have a part a limb."""
+    # In the instance itself: irdl takes a cached_property for a parameter.
+    memory = vars(attribute)
+    if "hash" not in memory:
+        memory["hash"] = hash(attribute.parameters)
+    return memory["hash"]
+
+
 @irdl_attr_definition
 class BasisAttr(ParametrizedAttribute):
     """The primes that a polynomial has limbs for: `Q[0:4] P[0:2]`, indices into the parameters.
@@ -82,6 +91,9 @@ class BasisAttr(ParametrizedAttribute):
 
     def __len__(self) -> int:
         return len(self.q_attr) + len(self.p_attr)
+
+    def __hash__(self) -> int:
+        return _hash_once(self)
 
     def verify(self) -> None:
         if len(self) == 0:
@@ -194,6 +206,9 @@ class PolyType(ParametrizedAttribute, TypeAttribute):
     ) -> "PolyType":
         """Return this type with some of its fields replaced."""
         return _poly_type(basis or self.basis, components or self.components, form or self.form)
+
+    def __hash__(self) -> int:
+        return _hash_once(self)
 
     def alias_name(self) -> str:
         form = "" if self.form == Form.EVALUATION else "_coeff"

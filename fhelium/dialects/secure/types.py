@@ -12,6 +12,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+LARGEST = "secure.largest"
+"""On a material: the largest magnitude among its values, where that exceeds 1."""
+
 
 class LayoutAttribute(Attribute, ABC):
     """How the elements of a secret tensor lie in the slots of ciphertexts."""

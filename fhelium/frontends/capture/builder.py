@@ -7,14 +7,14 @@ from math import isfinite, prod
 import torch
 from torch.fx import Node
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, f64
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, LocationAttr, ModuleOp, f64
 from xdsl.dialects.builtin import TensorType as PublicTensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.secure.linear import ReshapeOp
-from fhelium.dialects.secure.types import TensorType, shape_text
+from fhelium.dialects.secure.types import LARGEST, TensorType, shape_text
 from fhelium.frontends.capture.approximation import Approximation
 from fhelium.frontends.capture.exported_graph import module_path
 
@@ -119,7 +119,10 @@ class Builder:
                 return self._material_values[name]
             count += 1
             name = f"{constant.name}_{count}"
-        material = self.emit(MaterialOp(name, PublicTensorType(f64, tensor.shape)))
+        operation = MaterialOp(name, PublicTensorType(f64, tensor.shape))
+        if (largest := float(tensor.abs().max())) > 1:
+            operation.attributes[LARGEST] = FloatAttr(largest, f64)
+        material = self.emit(operation)
         self.materials[name], self._material_values[name] = tensor, material
         return material
 
@@ -201,9 +204,9 @@ class Call:
         if isinstance(value, PublicInput):
             if value.shape != shape:
                 raise RefusedError(
-                    f"found the public input of shape {shape_text(value.shape)} with a secret of "
-                    f"shape {shape_text(shape)}, expected the same: nothing broadcasts a public "
-                    "input"
+                    f"found the public input of shape {shape_text(value.shape) or '()'} with a "
+                    f"secret of shape {shape_text(shape)}, expected the same: nothing broadcasts a "
+                    "public input"
                 )
             return value.value
         raise RefusedError(f"found {_described(value)} for '{name}', expected a number or a tensor")
@@ -213,8 +216,8 @@ class Call:
         if secret.shape != self.shape:
             raise RefusedError(
                 f"found a secret of shape {shape_text(secret.shape) or '()'} that broadcasts to "
-                f"{shape_text(self.shape)}, expected the shape of the result: nothing repeats a "
-                "secret, so give it that shape before"
+                f"{shape_text(self.shape)}, expected the shape of the result: repeat one number by "
+                "torch.ones(n, 1) @ x, or repeat in the client"
             )
         return secret.value
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.fx import Node
 from torch.fx.node import map_arg
 from xdsl.dialects.builtin import TensorType as PublicTensorType
@@ -32,10 +33,12 @@ from fhelium.frontends.capture.exported_graph import (
     module_path,
 )
 from fhelium.frontends.capture.operators import INSTEAD, RULES
-from fhelium.frontends.diagnostics import Fault, nearest
+from fhelium.frontends.diagnostics import Fault, nearest, one_line
+from fhelium.frontends.input_names import name_inputs
 from fhelium.frontends.program import Program
 
 _GENERAL = "docs/capture.md lists the operators that have a meaning on secrets"
+_UNWRITTEN = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty")
 
 
 def compile(
@@ -56,7 +59,8 @@ def compile(
 
     `activations` says which polynomial stands for an activation, under the name of the function
     (relu, silu, gelu, sigmoid, tanh) or of a submodule, which counts first. `pipeline` lowers the
-    program as `Pipeline.parse` reads it; without, it is in the dialect `secure`.
+    program as `Pipeline.parse` reads it; without, it is in the dialect `secure`. Where values get
+    larger than 1, say how large: `secure-select-parameters{largest=8},secure-default`.
 
     Raises `CaptureError` (a `ProgramError`) that lists every operator with no meaning on secrets,
     its line in the model and what to use instead; `TypeError` and `ValueError` for arguments that
@@ -107,7 +111,7 @@ def _checked_examples(examples: object) -> Sequence[torch.Tensor]:
 
 
 def _input_names(model: torch.nn.Module | Callable[..., object], count: int) -> list[str]:
-    """Return the parameters that the examples go to."""
+    """Return the parameters that the examples go to, and names for those of a `*parameter`."""
     function = model.forward if isinstance(model, torch.nn.Module) else model
     names: list[str] = []
     try:
@@ -117,7 +121,11 @@ def _input_names(model: torch.nn.Module | Callable[..., object], count: int) -> 
     for parameter in parameters:
         if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             names.append(parameter.name)
-    names += [f"input_{position}" for position in range(len(names), count)]
+    for position in range(len(names), count):
+        name = f"input_{position}"
+        while name in names:
+            name = f"_{name}"
+        names.append(name)
     return names[:count]
 
 
@@ -170,28 +178,26 @@ class _Capture:
         self.faults: list[Fault] = []
 
     def program(self, names: Sequence[str], secrets: set[int]) -> Program:
-        self.add_inputs(names, secrets)
+        self.add_inputs(secrets)
         for node in self.graph.nodes:
             if node in self.graph.live and all(
                 each in self.values for each in node.all_input_nodes
             ):
                 self.capture(node)
-        if self.graph.changed_buffers and not self.faults:
-            changed = ", ".join(self.graph.changed_buffers)
-            self.faults.append(
-                Fault(f"the model changes its buffers {changed}: call model.eval() first")
-            )
+        if not self.faults or not self.graph.training:
+            self.faults += [self.changed(*each) for each in self.graph.changed]
         results = self.results() if not self.faults else []
         if self.faults:
             raise CaptureError(self.faults)
-        module = self.builder.module(results)
-        return Program(
-            module,
+        program = Program(
+            self.builder.module(results),
             MappingProxyType(dict(self.graph.sources)),
             MappingProxyType(dict(self.builder.materials)),
         )
+        name_inputs(program.function(), names)
+        return program
 
-    def add_inputs(self, names: Sequence[str], secrets: set[int]) -> None:
+    def add_inputs(self, secrets: set[int]) -> None:
         block = self.builder.block
         for position, node in enumerate(self.graph.inputs):
             shape = tuple(node.meta["val"].shape)
@@ -201,14 +207,22 @@ class _Capture:
             else:
                 type = PublicTensorType(f64, shape)
             argument = block.insert_arg(type, position)
-            if names[position].isascii():  # what MLIR text can say
-                argument.name_hint = names[position]
             self.values[node] = (Secret if secret else PublicInput)(argument, shape)
-        placeholders = {each for node in self.graph.nodes for each in node.all_input_nodes}
-        for node in placeholders:
-            if node.name in self.graph.constants:
+        others = {each for node in self.graph.nodes for each in node.all_input_nodes}
+        for node in others:
+            if node.op == "get_attr":  # a branch, or the body of a loop
+                self.values[node] = node.target
+            elif node.name in self.graph.constants:
                 name, tensor = self.graph.constants[node.name]
                 self.values[node] = Constant(name, _widened(tensor))
+
+    def changed(self, name: str, node: Node) -> Fault:
+        """Return what is wrong with a model that writes to a parameter or buffer of its own."""
+        advice = "return the new value as a result, and pass it in as an input"
+        if self.graph.training:
+            advice = "call model.eval() first"
+        message = f"the model changes its '{name}', expected no state of its own: {advice}"
+        return self.graph.fault(node, message)
 
     def capture(self, node: Node) -> None:
         """Find what a node stands for; a node without a value is the fault of it or another."""
@@ -224,27 +238,31 @@ class _Capture:
     def stand_in(self, node: Node) -> None:
         """Give a refused node a value, so that the nodes after it show their own faults."""
         result = node.meta.get("val")
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, torch.Tensor) and all(isinstance(n, int) for n in result.shape):
             shape = tuple(result.shape)
             with suppress(RefusedError):
                 type = TensorType(self.builder.program_shape(shape))
                 self.values[node] = Secret(MaterialOp("refused", type).result, shape)
 
     def value(self, node: Node) -> Argument:
-        arguments = {name: self.argument(each) for name, each in _arguments(node).items()}
-        kinds = {type(each) for each in arguments.values()}
-        if Secret not in kinds and PublicInput not in kinds:
+        kinds = {type(self.values[each]) for each in node.all_input_nodes}
+        instead = INSTEAD.get(_operator_name(node), _GENERAL)
+        if _is_random(node) and instead is _GENERAL:
+            raise RefusedError(
+                "found random values, expected the same in every run: draw them before, and pass "
+                "them in as an input or keep them in a buffer"
+            )
+        if not kinds & {Secret, PublicInput} and not isinstance(node.target, HigherOrderOperator):
             return self.constant(node)
-        operator = str(node.target)
-        rule = RULES.get(operator)
+        rule = RULES.get(str(node.target))
         if rule is None:
-            instead = INSTEAD.get(_operator_name(node), _GENERAL)
             raise RefusedError(f"found no meaning of it on secrets: {instead}")
         if Secret not in kinds:
             raise RefusedError(
                 "found a public input alone, expected a secret operand too: compute what is public "
                 "before, and pass in the result"
             )
+        arguments = {name: self.argument(each) for name, each in _arguments(node).items()}
         return rule(Call(node, self.builder, arguments, self.argument))
 
     def constant(self, node: Node) -> Argument:
@@ -257,9 +275,13 @@ class _Capture:
         try:
             result = node.target(*args, **kwargs)
         except Exception as error:
-            raise RefusedError(f"its constant operands have no result: {error}") from error
+            raise RefusedError(
+                f"its constant operands have no result: {one_line(error)}"
+            ) from error
         if not isinstance(result, torch.Tensor):
             return result
+        if _operator_name(node) in _UNWRITTEN:
+            result.fill_(torch.nan)  # refused where it is used before something is written
         operands = [self.argument(each) for each in node.all_input_nodes]
         named = [each.name for each in operands if isinstance(each, Constant)]
         name = f"{named[0]}.{node.name}" if len(named) == 1 else node.name
@@ -288,6 +310,10 @@ class _Capture:
 def _operator_name(node: Node) -> str:
     """Return the operator of a node without its library and overload, such as `conv2d`."""
     return str(node.target).removeprefix("aten.").partition(".")[0]
+
+
+def _is_random(node: Node) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 import linecache
 import os
 import re
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,12 +14,13 @@ from pathlib import Path
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
 
 from fhelium.frontends.diagnostics import Fault, ProgramError, SourceText, place_of_location
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in ', re.MULTILINE)
-_NOT_THE_MODEL = (f"{Path(torch.__file__).parent}{os.sep}", __file__)
+_NOT_THE_MODEL = (f"{Path(torch.__file__).parent}{os.sep}", "<eval_with_key>", __file__)
 
 
 class CaptureError(ProgramError):
@@ -56,7 +58,9 @@ class ExportedGraph:
     """By the name of its placeholder: a parameter, buffer or other tensor, and its own name."""
     inputs: Sequence[Node]
     outputs: Sequence[object]
-    changed_buffers: Sequence[str]
+    changed: Sequence[tuple[str, Node]]
+    """Parameters and buffers that the model writes to, and what it writes."""
+    training: bool
     sources: dict[str, SourceText] = field(default_factory=dict)
 
     def location(self, node: Node) -> LocationAttr:
@@ -65,12 +69,7 @@ class ExportedGraph:
         own = [frame for frame in frames if not frame[0].startswith(_NOT_THE_MODEL)]
         if not own:
             return UnknownLoc()
-        file, line = own[-1][0], int(own[-1][1])
-        if file not in self.sources:
-            self.sources[file] = SourceText(file, "".join(linecache.getlines(file)))
-        text = self.sources[file].line(line) or ""
-        column = len(text) - len(text.lstrip()) + 1
-        return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
+        return _location(own[-1][0], int(own[-1][1]), self.sources)
 
     def fault(self, node: Node, message: str) -> Fault:
         """Return what is wrong with a node, at its line."""
@@ -108,9 +107,7 @@ def export(
             program = torch.export.export(module, apart, strict=False)
             program = program.run_decompositions({})
     except Exception as error:  # whatever the model itself raises, too
-        raise CaptureError(
-            [Fault(f"torch.export cannot trace the model: {_first_line(error)}")]
-        ) from error
+        raise CaptureError([_untraceable(error)]) from error
     signature = program.graph_signature
     held = {**program.state_dict, **program.constants}
     placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
@@ -133,11 +130,13 @@ def export(
             for result, kind in zip(results, kinds, strict=True)
             if kind == OutputKind.USER_OUTPUT
         ],
-        changed_buffers=[
-            spec.target or "?"
-            for spec in signature.output_specs
-            if spec.kind == OutputKind.BUFFER_MUTATION
+        changed=[
+            (spec.target or "?", result)
+            for result, spec in zip(results, signature.output_specs, strict=True)
+            if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+            and isinstance(result, Node)
         ],
+        training=module.training,
     )
 
 
@@ -147,6 +146,35 @@ def _flat(results: object) -> Iterator[object]:
             yield from _flat(each)
     else:
         yield results
+
+
+def _untraceable(error: Exception) -> Fault:
+    """Return why a model cannot be traced, at the last line of its own that ran."""
+    message = f"torch.export cannot trace the model: {_first_line(error)}"
+    if isinstance(error, GuardOnDataDependentSymNode):
+        message = (
+            "found a choice by a value that is known only when the program runs, expected the same "
+            "operators for all inputs: compute both sides, and add them with constant weights, or "
+            f"return the value, so that the client chooses ({_first_line(error)})"
+        )
+    own = [
+        (frame.filename, frame.lineno or 1)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_NOT_THE_MODEL)
+    ]
+    if not own:
+        return Fault(message)
+    sources: dict[str, SourceText] = {}
+    return Fault(message, place_of_location(_location(*own[-1], sources), sources))
+
+
+def _location(file: str, line: int, sources: dict[str, SourceText]) -> LocationAttr:
+    """Return where the text of a line begins, and keep its file in `sources`."""
+    if file not in sources:
+        sources[file] = SourceText(file, "".join(linecache.getlines(file)))
+    text = sources[file].line(line) or ""
+    column = len(text) - len(text.lstrip()) + 1
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 def _first_line(error: Exception) -> str:

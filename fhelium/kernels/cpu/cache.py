@@ -1,8 +1,8 @@
 """Machine code on disk, so that a process does not compile what another one has.
 
 One file an entry, written under another name and then renamed, so that several processes may share
-the folder. A file begins with the SHA-256 of the rest: what is damaged is ignored. Machine code is
-only taken from files of this user.
+the folder. A file begins with the SHA-256 of its name and the rest: what is damaged, or renamed, is
+ignored. Machine code is only taken from files that this user alone can write.
 
 The folder is bounded. A file's time of modification is that of its last use, and a process that
 adds a file to a full folder removes those that were used least recently. Another process that
@@ -11,6 +11,7 @@ wanted one of them compiles again.
 
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from contextlib import suppress
@@ -38,16 +39,35 @@ def cache_folder() -> Path:
 def load(key: str) -> bytes | None:
     """Return the entry, or None if there is no whole one of this user."""
     try:
-        with open(cache_folder() / key, "rb") as file:
-            if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
+        path = cache_folder() / key
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not _is_own(os.fstat(file.fileno())):
                 return None
             content = file.read()
             with suppress(OSError):
-                os.utime(cache_folder() / key)
+                os.utime(path)
     except (OSError, RuntimeError):
         return None
     digest, code = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    return code if _digest(key, code) == digest else None
+
+
+def _digest(key: str, code: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + code).digest()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file, and do not wait for the other end of what is none."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Return whether this is a file, no larger than the folder, that only this user can write."""
+    if not stat.S_ISREG(status.st_mode) or status.st_size > FOLDER_BYTES:
+        return False
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def store(key: str, code: bytes) -> None:
@@ -58,7 +78,7 @@ def store(key: str, code: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=WRITING)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
+                file.write(_digest(key, code) + code)
             os.replace(temporary, folder / key)
         except BaseException:
             os.unlink(temporary)
@@ -80,12 +100,13 @@ def _trim(folder: Path, stored: Path) -> None:
             if path.name.startswith(WRITING):
                 if now - status.st_mtime > ABANDONED_SECONDS:
                     path.unlink()
-            elif path.suffix == ".o":
+            elif path.suffix == ".o" and stat.S_ISREG(status.st_mode):
                 entries.append((status.st_mtime, status.st_size, path))
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= FOLDER_BYTES:
             return
         if path != stored:
-            path.unlink(missing_ok=True)
-            total -= size
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                total -= size

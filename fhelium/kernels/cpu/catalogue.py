@@ -1,7 +1,9 @@
 """The kernels by name, with the parameters that their code depends on."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -14,6 +16,7 @@ from fhelium.kernels.cpu.gather import build_gather
 from fhelium.kernels.cpu.mixed_radix import build_centred_values
 from fhelium.kernels.cpu.products import build_weighted_sum
 from fhelium.kernels.cpu.sampling import build_gaussian
+from fhelium.kernels.cpu.sizes import WIDTHS
 from fhelium.kernels.cpu.transforms import build_intt, build_ntt
 
 BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
@@ -43,7 +46,7 @@ BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
     "centred_values": build_centred_values,
     "gaussian": build_gaussian,
 }
-"""Functions of the parameters of a `KernelSpec` and then the vector width."""
+"""Functions of the sizes of a `KernelSpec`, which their annotations limit, and the vector width."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,27 @@ class KernelSpec:
     width: int
 
     def build(self) -> ModuleOp:
-        """Write its module."""
-        return BUILDERS[self.name](*self.sizes, self.width)
+        """Write its module. Raises `ValueError` for sizes or a width that it does not take."""
+        if self.width not in WIDTHS:
+            raise ValueError(
+                f"found vectors of {self.width} words, expected one of "
+                f"{', '.join(map(str, WIDTHS))}: choose another width"
+            )
+        builder = BUILDERS[self.name]
+        signature = inspect.signature(builder)
+        names = [name.upper() for name in signature.parameters if name != "width"]
+        fix = f"write sizes={','.join(names)}" if names else "leave sizes out"
+        try:
+            given = signature.bind(*self.sizes, self.width).arguments
+        except TypeError:
+            raise ValueError(
+                f"found {len(self.sizes)} sizes, expected {len(names)} for the kernel "
+                f"{self.name}: {fix}"
+            ) from None
+        for name, value in given.items():
+            for limits in get_args(signature.parameters[name].annotation)[1:]:
+                limits.check(f"the {name} of the kernel {self.name}", value, self.width, fix)
+        return builder(*self.sizes, self.width)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.sizes))}; {self.width} lanes)"

@@ -152,12 +152,11 @@ class Division:
         degree, kept = self.ring.ring_degree, len(self.kept)
         result = POOL.empty(*x.shape[:-2], kept, degree)
         source, target = Rows.of(x), Rows.of(result)
-        if source.polynomials:
-            y = POOL.empty(source.polynomials, len(self.dropped), padded(degree))
-            start = source.address + 8 * kept * source.limb_stride
-            remainder = Operand(start, source.polynomial_stride, source.limb_stride)
-            numerator, quotient = Operand(*source.words), Operand(*target.words)
-            self.run(source.polynomials, remainder, Operand.rows(y), numerator, quotient)
+        y = POOL.empty(source.polynomials, len(self.dropped), padded(degree))
+        start = source.address + 8 * kept * source.limb_stride
+        remainder = Operand(start, source.polynomial_stride, source.limb_stride)
+        numerator, quotient = Operand(*source.words), Operand(*target.words)
+        self.run(source.polynomials, remainder, Operand.rows(y), numerator, quotient)
         return result
 
     def run(
@@ -293,8 +292,6 @@ class KeySwitch:
         kept, others, row = len(self.kept), len(self._division.dropped), padded(degree)
         batch = tuple(results[0].shape[:-3])
         count = prod(batch)
-        if not count:
-            return
         keys = [self._checked_key(key) for key, _ in rotations]
         targets = [Entries.of(result, batch) for result in results]
         rest = POOL.empty(len(results), 2 * count, others, row)
@@ -324,14 +321,13 @@ class KeySwitch:
         del y, v, scratch
         for target, other in zip(targets, rest, strict=True):
             # The components of a batch follow each other, and are divided where they are.
-            assert count == 1 or target.entry_stride == 2 * target.component_stride
+            assert count <= 1 or target.entry_stride == 2 * target.component_stride
             numerator = Operand(target.address, target.component_stride, target.limb_stride)
             remainder = Operand.rows(other)
             self._division.run(2 * count, remainder, remainder, numerator, numerator)
 
     def _kernel(self, terms: int, gather: int) -> CompiledKernel:
-        width = self._split.schedule.width
-        vectors = min(CHUNK_VECTORS[width], self.ring.ring_degree // width)
+        vectors = CHUNK_VECTORS[self._split.schedule.width]
         sizes = (self.ring.ring_degree, self._split.sources, terms, gather, vectors)
         return self._split.kernel("key_switch", *sizes)
 

@@ -40,7 +40,7 @@ def cache_key(spec: KernelSpec, host: Host) -> str:
         host.features,
         str(host.width),
         generator_digest(),
-        *(version(package) for package in ("xdsl", "llvmlite")),
+        *compiler_versions(),
     ]
     return f"{spec.name}-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:40]}.o"
 
@@ -52,6 +52,12 @@ def generator_digest() -> str:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+@cache
+def compiler_versions() -> tuple[str, ...]:
+    """Return the versions of what makes code of IR."""
+    return tuple(version(package) for package in ("xdsl", "llvmlite"))
 
 
 def llvm_ir(module: ModuleOp) -> str:

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from fhelium.kernels.cpu.builder import KernelBuilder
 from fhelium.kernels.cpu.elementwise import operand_pointer, split_item
 from fhelium.kernels.cpu.residues import Modulus, Residue, load_residue, to_doubles
+from fhelium.kernels.cpu.sizes import Limbs
 
 SOURCE_WORDS = 3
 """A source limb's table: d, 1/d, (D/d)^-1 modulo d."""
@@ -24,7 +25,7 @@ FEW = 4
 """Up to so many sources, v D is below 4 t and is subtracted without reducing it first."""
 
 
-def build_mod_up(sources: int, width: int) -> ModuleOp:
+def build_mod_up(sources: Limbs, width: int) -> ModuleOp:
     """Return the conversion from `sources` limbs.
 
     Arguments: 0 the words of a block, 1 the blocks of a polynomial, 2 the tables of the sources,

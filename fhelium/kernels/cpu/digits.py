@@ -22,6 +22,7 @@ from fhelium.kernels.cpu.conversion import converted
 from fhelium.kernels.cpu.elementwise import ROWS_WORDS, operand_pointer, split_item
 from fhelium.kernels.cpu.residues import Modulus, Residue, load_residue, to_doubles
 from fhelium.kernels.cpu.schedule import Schedule
+from fhelium.kernels.cpu.sizes import Degree, Limbs
 from fhelium.kernels.cpu.transforms import Transform, table_row
 
 PADDING = 64
@@ -33,7 +34,7 @@ def padded(degree: int) -> int:
     return degree + PADDING
 
 
-def build_split(degree: int, width: int) -> ModuleOp:
+def build_split(degree: Degree, width: int) -> ModuleOp:
     """Return the inverse transform times one constant a limb, as float64 in [0, q).
 
     Arguments: 0 the tables of all limbs of the ring, 1 the row of each limb in them (int64), 2 the
@@ -68,7 +69,7 @@ def build_split(degree: int, width: int) -> ModuleOp:
     return b.finish()
 
 
-def build_overflow(sources: int, width: int) -> ModuleOp:
+def build_overflow(sources: Limbs, width: int) -> ModuleOp:
     """Return -v of each digit of `sources` limbs, float64.
 
     Arguments: 0 N, 1 for each digit 1/d of its limbs (0 where the last digit has fewer), 2 the

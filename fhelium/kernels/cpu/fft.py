@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import ModuleOp, f64, i64
 from xdsl.ir import SSAValue
 
 from fhelium.kernels.cpu.builder import KernelBuilder
+from fhelium.kernels.cpu.sizes import Slots
 
 Complex = tuple[SSAValue, SSAValue]
 """Vectors of the real and of the imaginary parts."""
@@ -85,7 +86,7 @@ def _levels(bits: int, depth: int) -> list[Level]:
     return result
 
 
-def build_embedding(slots: int, width: int) -> ModuleOp:
+def build_embedding(slots: Slots, width: int) -> ModuleOp:
     """Return the kernel that makes the rounded coefficients of a polynomial with so many slots.
 
     Arguments: 0 slots (complex128), 1 the slot of each word in the order of vectors (int64), 2 the

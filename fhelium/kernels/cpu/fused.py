@@ -22,9 +22,13 @@ from fhelium.kernels.cpu.builder import KernelBuilder
 from fhelium.kernels.cpu.elementwise import ROWS_WORDS, operand_pointer, split_item
 from fhelium.kernels.cpu.gather import gathered
 from fhelium.kernels.cpu.residues import LIMIT, Modulus, Residue, load_residue, to_doubles
+from fhelium.kernels.cpu.sizes import Components
 
 OPERAND_WORDS = ROWS_WORDS + 1
 """Arguments of an input or a result: address, and the words between entries, limbs, components."""
+
+LARGEST = 256
+"""Values of one component that a kernel has at most. It bounds the time that compiling takes."""
 
 REDUCED = Fraction(1)
 """The bound of residues in [0, q), and the largest that a factor may have."""
@@ -57,7 +61,8 @@ class Recipe:
     """What one kernel computes: the components of its inputs, its steps, and its results.
 
     Values are numbered: inputs first, then the values of steps (code, a, b) in order. Raises
-    `ValueError` for a step of another kind, or of values that are not there yet.
+    `ValueError` for a step of another kind, or of values that are not there yet, and for more than
+    `LARGEST` values.
     """
 
     components: tuple[int, ...]
@@ -73,13 +78,22 @@ class Recipe:
                 raise ValueError(f"found the code {code}, expected 0 to {max(Code)}")
             values = (a, b) if code in BINARY else (a,)
             limit = inputs if code == Code.GATHER else number
-            if not all(0 <= value < limit for value in values) or b < 0:
+            if not all(0 <= value < limit for value in values):
                 raise ValueError(
                     f"found a step {Code(code).name} {a} {b} that makes value {number}, expected "
                     f"values below {limit}"
                 )
+            if code not in BINARY and not 0 <= b < len(self.steps):
+                raise ValueError(
+                    f"found the number {b} in a step {Code(code).name}, expected one below that of "
+                    f"steps, {len(self.steps)}"
+                )
         if not all(0 <= value < inputs + len(self.steps) for value in self.results):
             raise ValueError(f"found the results {self.results}, expected values of the kernel")
+        if (count := sum(self.value_components)) > LARGEST:
+            raise ValueError(
+                f"found {count} values of one component, expected at most {LARGEST}: cut the kernel"
+            )
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -143,12 +157,12 @@ def build_fused(*words: int) -> ModuleOp:
     return build_recipe("fused", Recipe.of_words(numbers), width)
 
 
-def build_multiply(first: int, second: int, width: int) -> ModuleOp:
+def build_multiply(first: Components, second: Components, width: int) -> ModuleOp:
     """Return x y of polynomials in s with `first` and `second` components."""
     return build_recipe("multiply", Recipe((first, second), ((Code.MULTIPLY, 0, 1),), (2,)), width)
 
 
-def build_square(components: int, width: int) -> ModuleOp:
+def build_square(components: Components, width: int) -> ModuleOp:
     """Return x x, with each cross term once."""
     return build_recipe("square", Recipe((components,), ((Code.SQUARE, 0, 0),), (1,)), width)
 

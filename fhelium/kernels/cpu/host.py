@@ -4,6 +4,11 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
+WIDEST = 8
+"""Words of the widest vectors."""
+AVX512 = frozenset({"avx512f", "avx512dq", "avx512vl"})
+"""What an x86 CPU has that computes on the widest vectors."""
+
 
 @dataclass(frozen=True)
 class Host:
@@ -36,6 +41,53 @@ def host() -> Host | None:
     return Host(llvm.get_host_cpu_name(), found.flatten(), width)
 
 
+CPUS = {
+    "x86_64": (
+        *("haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake", "icelake-server"),
+        *("sapphirerapids", "graniterapids", "znver1", "znver2", "znver3", "znver4", "znver5"),
+        *("x86-64-v3", "x86-64-v4"),
+    ),
+    "aarch64": (
+        *("generic", "cortex-a72", "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2"),
+        *("apple-m1", "apple-m2", "apple-m3", "apple-m4"),
+    ),
+}
+"""LLVM's names of CPUs with fused multiply-add by architecture. LLVM ends the process for a name
+that it does not know, so no other name goes there but the host's own."""
+
+SPELLINGS = {"amd64": "x86_64", "arm64": "aarch64"}
+"""What some systems call an architecture."""
+
+
+def named_cpu(name: str | None, width: int) -> Host:
+    """Return a CPU of this machine's architecture to print code for, the host itself by default.
+
+    Raises `ValueError` for a name that is not in `CPUS`, and for vectors it has no code for.
+    """
+    architecture = platform.machine().lower()
+    architecture = SPELLINGS.get(architecture, architecture)
+    names, own = CPUS.get(architecture, ()), host()
+    if name is not None and name in names:
+        # It implies its features, so that the code is the same on every machine.
+        features = ""
+    elif own is not None and name in (None, own.name):
+        name, features = own.name, own.features
+    else:
+        raise ValueError(
+            f"found {'no fused multiply-add here' if name is None else f'cpu {name}'}, expected "
+            f"one of {', '.join(names)}: name one with cpu=NAME"
+        )
+    if width == WIDEST:
+        if architecture != "x86_64":
+            raise ValueError(
+                f"found vectors of {width} words for {architecture}, expected 1, 2 or 4: choose "
+                "another width"
+            )
+        # Kernels of this width count on AVX-512.
+        features = ",".join(filter(None, (features, *(f"+{each}" for each in sorted(AVX512)))))
+    return Host(name, features, width)
+
+
 def vector_width(machine: str, features: set[str]) -> int | None:
     """Return the float64 lanes of the widest vectors with fused multiply-add, None without any.
 
@@ -45,6 +97,6 @@ def vector_width(machine: str, features: set[str]) -> int | None:
         return 2
     if "fma" not in features:
         return None
-    if {"avx512f", "avx512dq", "avx512vl"} <= features:
-        return 8
+    if features >= AVX512:
+        return WIDEST
     return 4 if "avx2" in features else 1

@@ -20,6 +20,7 @@ the key.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 from xdsl.dialects.builtin import ModuleOp, f64, i64
 from xdsl.ir import SSAValue
@@ -31,6 +32,7 @@ from fhelium.kernels.cpu.gather import gathered
 from fhelium.kernels.cpu.products import CHUNK
 from fhelium.kernels.cpu.residues import HALF, Modulus, Residue, load_residue, to_doubles
 from fhelium.kernels.cpu.schedule import Schedule
+from fhelium.kernels.cpu.sizes import Degree, Limbs, Limits, Vectors
 from fhelium.kernels.cpu.transforms import Transform, table_row
 
 ROTATION_WORDS = 4
@@ -40,6 +42,8 @@ BLOCK_WORDS = 1 << 9
 """Words of a key product that are made at a time: their sums stay in the first cache."""
 NO_GATHER, GATHER_TERM, GATHER_ALL = range(3)
 """What of `key_switch` the permutation applies to: nothing, the term, or the digits as well."""
+Terms = Annotated[int, Limits(0, 2)]
+Gather = Annotated[int, Limits(NO_GATHER, GATHER_ALL)]
 
 
 def _part(
@@ -51,12 +55,13 @@ def _part(
 
 
 def build_key_switch(
-    degree: int, sources: int, terms: int, gather: int, vectors: int, width: int
+    degree: Degree, sources: Limbs, terms: Terms, gather: Gather, vectors: Vectors, width: int
 ) -> ModuleOp:
     """Return P times a term plus the key product of the digits of one component.
 
     `terms` components have a term. `gather` says what is permuted first. Digits have `sources`
-    limbs; the last one may have fewer. The product is made `vectors` vectors at a time.
+    limbs; the last one may have fewer. The product is made `vectors` vectors at a time,
+    or as many as there are.
 
     Arguments: 0 the tables of the forward transform, 1 the row of each target limb in them and in a
     key (int64), 2 the number of target limbs, 3 the entries of the batch, 4 the number of parts, 5
@@ -74,7 +79,7 @@ def build_key_switch(
     Item i of the work is part i of the pairs of a target limb and an entry, limb by limb.
     """
     b = KernelBuilder("key_switch", width)
-    schedule = Schedule(degree, width)
+    schedule, vectors = Schedule(degree, width), min(vectors, degree // width)
     argument, pointer = b.integer_argument, b.pointer_argument
     tables, rows, targets, entries = pointer(0), pointer(1), argument(2), argument(3)
     parts, digits = argument(4), argument(6)
@@ -273,7 +278,7 @@ _SUM = _TERM + CHUNK * _PRODUCT
 """The bound of a term, or a reduced sum, and `CHUNK` products of a reduced digit: below 6.4."""
 
 
-def build_divide(degree: int, sources: int, width: int) -> ModuleOp:
+def build_divide(degree: Degree, sources: Limbs, width: int) -> ModuleOp:
     """Return (x - remainder) D^-1, the remainder being the conversion of D's `sources` limbs.
 
     Arguments: 0 the tables of the forward transform, 1 the row of each target limb in them (int64),

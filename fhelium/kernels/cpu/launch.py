@@ -85,9 +85,9 @@ def launch_planes(
     sizes: tuple[int, ...] = (),
 ) -> None:
     """Run a kernel of `build_planes` on inputs that broadcast to the result, `[..., limbs, N]`."""
+    kernel = compiled(KernelSpec(name, sizes, min(machine.width, result.shape[-1])), machine)
     if not result.numel():
         return
-    kernel = compiled(KernelSpec(name, sizes, min(machine.width, result.shape[-1])), machine)
     operands = [Rows.of(x if x.shape == result.shape else x.expand(result.shape)) for x in inputs]
     target = Rows.of(result)
     words = [result.shape[-1], table.data_ptr(), target.polynomials]

@@ -1,8 +1,9 @@
 """The functions of the reference kernels, with the same arguments and the same bits, compiled.
 
 Tensors that are not on the CPU, and hosts without fused multiply-add, get the reference itself.
-Inputs with irregular strides are copied first. With `in_place` the result may overwrite the first
-tensor: it does where it has the same shape and that one is contiguous.
+Inputs with irregular strides are copied first. For an empty batch kernels are loaded, and not run.
+With `in_place` the result may overwrite the first tensor: it does where it has the same shape and
+that one is contiguous.
 """
 
 from collections.abc import Sequence
@@ -169,7 +170,7 @@ def mod_up(ring: Ring, source_limbs: Limbs, target_limbs: Limbs, x: Tensor) -> T
     kept = [limb for limb in target_limbs if limb in source_limbs]
     for limb in kept:
         result[..., target_limbs.index(limb), :] = x[..., source_limbs.index(limb), :]
-    if len(kept) == len(target_limbs) or not x.numel():
+    if len(kept) == len(target_limbs):
         return result
     sources, targets, offsets = tables.conversion(ring, source_limbs, target_limbs)
     width = min(machine.width, degree)
@@ -311,9 +312,9 @@ def _product(
     components = 2 * sizes[0] - 1 if name == "square" else sum(sizes) - 1
     shape = (*batch, components, *inputs[0].shape[-2:])
     result = _result(inputs[0], shape, in_place=in_place)
+    kernel = compiled(KernelSpec(name, sizes, min(machine.width, ring.ring_degree)), machine)
     if not result.numel():
         return result
-    kernel = compiled(KernelSpec(name, sizes, min(machine.width, ring.ring_degree)), machine)
     count = prod(batch)
     words = [ring.ring_degree, tables.moduli(ring, limbs).data_ptr(), count]
     operands = [Entries.of(x, batch) for x in (*inputs, result)]
@@ -335,11 +336,11 @@ def _sum_of_products(
     batch = torch.broadcast_shapes(*(x.shape[:-3] for x in (*terms, *weights)))
     components, degree = terms[0].shape[-3], ring.ring_degree
     result = POOL.empty(*batch, components, len(limbs), degree)
-    if not result.numel():
-        return result
     width = min(machine.width, degree)
     vectors = min(CHUNK_VECTORS[machine.width], degree // width)
     kernel = compiled(KernelSpec("weighted_sum", (components, vectors), width), machine)
+    if not result.numel():
+        return result
     pairs = [
         (Entries.of(term, batch), Entries.of(weight, batch))
         for term, weight in zip(terms, weights, strict=True)

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from fhelium.kernels.cpu.builder import POINTER, KernelBuilder
 from fhelium.kernels.cpu.elementwise import operand_pointer, split_item
 from fhelium.kernels.cpu.residues import HALF, Modulus, Residue, load_residue
+from fhelium.kernels.cpu.sizes import Components, Vectors
 
 TERM_WORDS = 7
 """A term's record: the address, entry, component and row strides of the term; the address, entry
@@ -25,7 +26,7 @@ CHUNK = 8
 (1/2 + 8 (1/2 + 3/8)) q, up to a relative 2^-39, which is less than 8 q."""
 
 
-def build_weighted_sum(components: int, vectors: int, width: int) -> ModuleOp:
+def build_weighted_sum(components: Components, vectors: Vectors, width: int) -> ModuleOp:
     """Return the sum of terms times weights of one component, `vectors` vectors at a time.
 
     Arguments: 0 N, 1 the table of q and 1/q, 2 the size of the batch, 3 the number of terms, 4

@@ -12,6 +12,7 @@ since B q there stands for nothing but a number of at most 2^50.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Annotated
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -25,6 +26,7 @@ from fhelium.kernels.cpu.residues import (
     Residue,
     to_doubles,
 )
+from fhelium.kernels.cpu.sizes import Limits
 
 DIGIT_BITS = 40
 """Large integers are cut into balanced digits of so many bits, from the lowest one up."""
@@ -32,6 +34,9 @@ INTEGER_BITS = 50
 """The top digit may have so many bits, and so may every integer of `build_from_integers`."""
 WORD_BITS = 32
 """A random word is two unsigned digits of so many bits."""
+
+Digits = Annotated[int, Limits(1, 1 - (INTEGER_BITS - 1024) // DIGIT_BITS)]
+"""Digits of an integer; those of the largest float64 are the most."""
 
 
 def build_from_integers(width: int) -> ModuleOp:
@@ -45,7 +50,7 @@ def build_from_integers(width: int) -> ModuleOp:
     return build_planes("from_integers", 1, 0, body, width)
 
 
-def build_from_doubles(digits: int, width: int) -> ModuleOp:
+def build_from_doubles(digits: Digits, width: int) -> ModuleOp:
     """Return integral float64 x modulo q, for |x| <= 2^(40 (digits - 1) + 50).
 
     The constant of each limb is 2^40 modulo q. A digit is what rounding x / 2^40 leaves behind:

@@ -5,7 +5,8 @@ same pool: other threads would compete with its workers, which spin for a while 
 So the number of threads is that of `torch.set_num_threads` and `OMP_NUM_THREADS`, but at most that
 of the CPUs that the process may run on, and no thread is this package's to end. Where no such
 library is loaded, and in a process that was forked (a pool does not survive that), the calling
-thread does all the work.
+thread does all the work. Torch itself would wait there for ever for the threads of a pool that has
+worked, so a child of a process whose kernels were shared has it compute with one, too.
 """
 
 import ctypes
@@ -20,11 +21,15 @@ WORDS_A_THREAD = 1 << 14
 """Less work than this is not worth waking a thread for: it takes some ten microseconds."""
 
 _forked = False
+_shared = False
+"""Whether the pool has worked for kernels."""
 
 
 def _after_fork() -> None:
     global _forked
     _forked = True
+    if _shared:
+        torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):
@@ -68,8 +73,10 @@ def available_cpus() -> int:
 
 def run_shared(share: int, words: int, threads: int) -> None:
     """Call the function at the address `share` with the address `words` on each thread."""
+    global _shared
     library = _openmp()
     assert library is not None
+    _shared = True
     library.GOMP_parallel(share, words, threads, 0)
 
 

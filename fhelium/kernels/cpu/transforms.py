@@ -31,6 +31,7 @@ from fhelium.kernels.cpu.builder import KernelBuilder
 from fhelium.kernels.cpu.elementwise import ROWS_WORDS, operand_pointer, split_item
 from fhelium.kernels.cpu.residues import HALF, LIMIT, Modulus, Residue, load_residue
 from fhelium.kernels.cpu.schedule import CACHED_WORDS, Level, Schedule
+from fhelium.kernels.cpu.sizes import Degree
 
 Words = list[Residue]
 """Four vectors of a radix-4 butterfly, or two of a radix-2 one."""
@@ -41,12 +42,12 @@ SCALES = 2
 """Where N^-1, N^-1 / q, w N^-1 and w N^-1 / q of the last inverse level are in a row."""
 
 
-def build_ntt(degree: int, width: int) -> ModuleOp:
+def build_ntt(degree: Degree, width: int) -> ModuleOp:
     """Return the forward transform; `build_transform` has the arguments."""
     return build_transform(degree, width, inverse=False)
 
 
-def build_intt(degree: int, width: int) -> ModuleOp:
+def build_intt(degree: Degree, width: int) -> ModuleOp:
     """Return the inverse transform; `build_transform` has the arguments."""
     return build_transform(degree, width, inverse=True)
 

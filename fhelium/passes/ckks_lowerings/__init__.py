@@ -1,6 +1,8 @@
 """The rules of `convert-ckks-to-rns`, one op a class."""
 
-from xdsl.pattern_rewriter import RewritePattern
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
 
 from fhelium.passes.ckks_lowerings.arithmetic import (
     LowerAdd,
@@ -31,12 +33,12 @@ from fhelium.passes.ckks_lowerings.levels import (
     LowerToCoefficient,
     LowerToEvaluation,
 )
-from fhelium.passes.ckks_lowerings.lowering import Lowering, cast, poly_type
+from fhelium.passes.ckks_lowerings.lowering import Emitter, Lowering, poly_type
 from fhelium.scheme.parameters import Parameters
 
 
-def lowerings(parameters: Parameters) -> list[RewritePattern]:
-    """Return one rule for each op that `convert-ckks-to-rns` lowers."""
+def lowerings(parameters: Parameters) -> Mapping[type[Operation], Lowering]:
+    """Return the rule for each op that `convert-ckks-to-rns` lowers."""
     rules: list[type[Lowering]] = [
         LowerAdd,
         LowerAddPlain,
@@ -62,7 +64,7 @@ def lowerings(parameters: Parameters) -> list[RewritePattern]:
         LowerRotate,
         LowerRotateMany,
     ]
-    return [rule(parameters) for rule in rules]
+    return {rule.OPERATION: rule(parameters) for rule in rules}
 
 
-__all__ = ["cast", "lowerings", "poly_type"]
+__all__ = ["Emitter", "lowerings", "poly_type"]

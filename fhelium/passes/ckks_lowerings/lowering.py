@@ -1,8 +1,4 @@
-"""What the rules of `convert-ckks-to-rns` share.
-
-While they run, casts join lowered values to those that are not lowered yet; the pass drops them
-once every type is converted.
-"""
+"""What the rules of `convert-ckks-to-rns` share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,14 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from xdsl.dialects.builtin import UnrealizedConversionCastOp
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.ir import Operation, SSAValue
 
-from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType, StateType
-from fhelium.dialects.core import has_assignment
-from fhelium.dialects.locations import replace_located
 from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.scheme.parameters import Parameters
 
@@ -57,11 +48,8 @@ class Emitter:
 
 
 @dataclass(frozen=True)
-class Lowering(RewritePattern, ABC):
-    """One ckks op to rns ops: casts around, `lower` between.
-
-    An op that records how it runs stays as it is: the record belongs to the whole op.
-    """
+class Lowering(ABC):
+    """One ckks op to rns ops."""
 
     OPERATION: ClassVar[type[Operation]]
 
@@ -72,30 +60,3 @@ class Lowering(RewritePattern, ABC):
         self, op: Operation, operands: Sequence[SSAValue], emit: Emitter
     ) -> SSAValue | Sequence[SSAValue]:
         """Emit the rns ops for `op` on lowered `operands` and return the lowered results."""
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, self.OPERATION):
-            return
-        if has_assignment(op) and isinstance(op, tuple(ckks.OPERATIONS)):
-            return
-        if not any(isinstance(operand.type, StateType) for operand in op.operands):
-            return
-        emit = Emitter()
-        operands = [
-            emit(cast(operand, poly_type(operand.type, self.parameters)))
-            if isinstance(operand.type, StateType)
-            else operand
-            for operand in op.operands
-        ]
-        lowered = self.lower(op, operands, emit)
-        results = [lowered] if isinstance(lowered, SSAValue) else lowered
-        casts = [
-            emit(cast(value, result.type))
-            for value, result in zip(results, op.results, strict=True)
-        ]
-        replace_located(rewriter, op, emit.operations, casts)
-
-
-def cast(value: SSAValue, type: Attribute) -> Operation:
-    """Return a cast that lives until the types of both sides are converted."""
-    return UnrealizedConversionCastOp.create(operands=[value], result_types=[type])

@@ -1,6 +1,8 @@
 // RUN: %opt %s -t 'kernel{kernel=fused sizes=3,2,2,1,6,3,0,2,0,3,1,2,4,0,6,5,0,5,6,1,1,7,1,8 width=4}' | filecheck %s
 // RUN: not fhelium-opt %s -t 'kernel{kernel=fused sizes=1,2,3,0,0,0 width=4}' 2>&1 | filecheck %s --check-prefix=WORDS
 // RUN: not fhelium-opt %s -t 'kernel{kernel=fused sizes=1,2,1,0,0,1,1 width=4}' 2>&1 | filecheck %s --check-prefix=VALUES
+// RUN: not fhelium-opt %s -t 'kernel{kernel=fused sizes=1,2,1,5,0,9,1 width=4}' 2>&1 | filecheck %s --check-prefix=NUMBER
+// RUN: not fhelium-opt %s -t 'kernel{kernel=fused sizes=1,32,4,4,0,0,4,0,0,4,0,0,4,0,0,4 width=4}' 2>&1 | filecheck %s --check-prefix=LARGE
 
 module {}
 
@@ -30,3 +32,5 @@ module {}
 
 // WORDS:  error: target kernel: found 6 sizes, expected inputs, the components of each, steps, three words for each, and results
 // VALUES: error: target kernel: found a step ADD 0 1 that makes value 1, expected values below 1
+// NUMBER: error: target kernel: found the number 9 in a step ADD_CONSTANT, expected one below that of steps, 1
+// LARGE:  error: target kernel: found 284 values of one component, expected at most 256: cut the kernel

@@ -2,11 +2,11 @@
 // RUN: not %opt %s --split-input-file -p 'ckks-annotate-error{largest=-1}' 2>&1 | filecheck %s --check-prefix=LARGEST
 // RUN: not %opt %s --split-input-file -p 'ckks-annotate-error{ranks=0}' 2>&1 | filecheck %s --check-prefix=RANKS
 
-// LARGEST: error: pass ckks-annotate-error: found largest=-1, expected a finite magnitude of at least 0
-// RANKS: error: pass ckks-annotate-error: found ranks=0, expected at least 1
+// LARGEST: error: pass 'ckks-annotate-error': found largest=-1, expected at least 0
+// RANKS: error: pass 'ckks-annotate-error': found ranks=0, expected at least 1
 
 !ct = !ckks.ciphertext<level = 0, scale = 2^5, components = 2, form = evaluation>
-// expected-error@below {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: how large errors are depends on them}}
+// expected-error@below {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: how large errors are depends on them, and ckks-select-parameters chooses some}}
 builtin.module {
   func.func @no_parameters(%x: !ct) {
     func.return
@@ -32,7 +32,7 @@ builtin.module attributes {ckks.parameters = #p} {
                       scale = 2^5, secret = ternary, security = none>
 !ct = !ckks.ciphertext<level = 1, components = 2, form = evaluation>
 builtin.module attributes {ckks.parameters = #p} {
-  // expected-error@+1 {{found func.func with a value of type !ckks.ciphertext<level = 1, components = 2, form = evaluation>, expected an assigned scale: a scheduling pass or the text must give it}}
+  // expected-error@+1 {{found func.func with a value of type !ckks.ciphertext<level = 1, components = 2, form = evaluation>, expected an assigned scale: run ckks-default before, or write it in the text}}
   func.func @unassigned(%x: !ct) {
     %0 = ckks.negate %x : !ct
     func.return

@@ -170,6 +170,8 @@ builtin.module attributes {ckks.parameters = #parameters} {
     %first = func.call @doubled(%x) : (!ct) -> !ct
     // CHECK: %second = func.call {{.*}}{ckks.precision_bits = 2.410000e+01 : f64}
     %second = func.call @doubled(%first) : (!ct) -> !ct
+    // CHECK: %third = func.call {{.*}}{ckks.precision_bits = 2.510000e+01 : f64}
+    %third = func.call @doubled(%x) : (!ct) -> !ct
     func.return %second : !ct
   }
   // CHECK-LABEL: func.func private @doubled(

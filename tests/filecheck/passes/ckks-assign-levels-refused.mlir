@@ -73,3 +73,13 @@ func.func @passed_on(%x: !ct, %p: !pt, %device: !mem.device) -> !ct {
   %a = ckks.add_plain %x, %q : !ct, !pt
   func.return %a : !ct
 }
+
+// -----
+
+// Of a plaintext that nothing uses.
+!ct = !ckks.ciphertext
+func.func @decrypted(%x: !ct, %secret: !ckks.client_key<secret>) {
+  // expected-error@+1 {{found ckks.decrypt with a plaintext of type !ckks.plaintext<level = 3>, expected !ckks.plaintext<level = 0, form = evaluation>: leave its level out for the pass to find}}
+  %p = ckks.decrypt %x with %secret : !ct -> !ckks.plaintext<level = 3>
+  func.return
+}

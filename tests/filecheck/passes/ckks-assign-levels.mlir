@@ -62,3 +62,12 @@ func.func @plaintexts(%p: !pt, %v: tensor<4xf64>) -> tensor<4xf64> {
   %d = ckks.decode %c : !pt -> tensor<4xf64>
   func.return %d : tensor<4xf64>
 }
+
+// What is assigned to a plaintext that nothing takes is kept.
+// CHECK-LABEL: func.func @unused(
+// CHECK-SAME:    %p: !pt_L3, %q: !pt_L0_coeff) -> (!ct_L0, !pt_L3) {
+// CHECK-NEXT:    %e = ckks.encode %v : tensor<4xf64> -> !pt_L2
+func.func @unused(%x: !ct, %v: tensor<4xf64>, %p: !ckks.plaintext<level = 3>, %q: !ckks.plaintext<form = coefficient>) -> (!ct, !ckks.plaintext<level = 3>) {
+  %e = ckks.encode %v : tensor<4xf64> -> !ckks.plaintext<level = 2>
+  func.return %x, %p : !ct, !ckks.plaintext<level = 3>
+}

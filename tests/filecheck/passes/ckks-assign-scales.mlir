@@ -61,6 +61,13 @@ func.func @unused(%x: !ct0, %p: !pt0) -> !ct0 {
   func.return %x : !ct0
 }
 
+// Unless it has one.
+// CHECK-LABEL: func.func @unused_given
+// CHECK-SAME:    scale = 2^9
+func.func @unused_given(%x: !ct0, %p: !ckks.plaintext<level = 0, scale = 2^9, form = evaluation>) -> !ct0 {
+  func.return %x : !ct0
+}
+
 // A function with a scale everywhere is left alone, canonical or not.
 // CHECK-LABEL: func.func @assigned
 // CHECK-SAME:    scale = 2^6

@@ -2,7 +2,10 @@
 // RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=2 least=2 by=time family=cpu}" | filecheck %s --check-prefix=TIME
 // RUN: not %opt %s -p "ckks-distribute-weighted-sum{ranks=2 by=time family=gpu}" 2>&1 | filecheck %s --check-prefix=FAMILY
 // RUN: not %opt %s -p "ckks-distribute-weighted-sum{ranks=2 by=time calibration=\"%s\"}" 2>&1 | filecheck %s --check-prefix=FILE
+// RUN: echo '{"version": 1, "machine": "one rank", "samples": [{"family": "torch", "op": "func.func", "ring_degree": 8192, "units": 1, "seconds": 1.781e-05}]}' > %t
+// RUN: not %opt %s -p "ckks-distribute-weighted-sum{ranks=2 least=2 by=time calibration=\"%t\"}" 2>&1 | filecheck %s --check-prefix=ALONE
 
+// ALONE: error: pass ckks-distribute-weighted-sum: found no time of a sum over ranks in the calibration, which by=time needs: measure it with several ranks, as in fhelium-run program.mlir --calibrate FILE --nproc 2
 // FAMILY: found family=gpu, expected one of cpu, torch
 // FILE: found no JSON
 

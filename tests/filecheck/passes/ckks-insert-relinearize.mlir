@@ -88,6 +88,22 @@ func.func @loop(%x: !ct, %n: index) -> !ct {
   func.return %sum : !ct
 }
 
+// What a loop hands on is at rest, where the values before the loop are.
+// CHECK-LABEL: func.func @handed_on
+// EAGER:         scf.for {{.*}} iter_args(%carried = %x) -> (!ct)
+// EAGER-NEXT:    %a = ckks.square %carried : !ct -> !ct3
+// EAGER-NEXT:    %[[a:.*]] = ckks.relinearize %a
+// EAGER-NEXT:    scf.yield %[[a]] : !ct
+func.func @handed_on(%x: !ct, %n: index) -> !ct {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %result = scf.for %i = %zero to %n step %one iter_args(%carried = %x) -> (!ct) {
+    %a = ckks.square %carried : !ct -> !ct
+    scf.yield %a : !ct
+  }
+  func.return %result : !ct
+}
+
 // A function whose components are assigned is left alone, whatever they are.
 // CHECK-LABEL: func.func @assigned
 // CHECK-NEXT:    %a = ckks.square %x

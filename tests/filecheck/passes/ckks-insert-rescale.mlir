@@ -30,6 +30,22 @@ func.func @sum(%x: !ct, %y: !ct, %p: !pt, %key: !ckks.key<relinearization>) -> !
   func.return %e : !ct
 }
 
+// What a loop hands on: a product with three components, behind its relinearization.
+// CHECK-LABEL: func.func @handed_on
+// EAGER:         %b = ckks.relinearize
+// EAGER-NEXT:    %[[b:.*]] = ckks.rescale %b
+// EAGER-NEXT:    scf.yield %[[b]]
+func.func @handed_on(%x: !ct, %n: index, %key: !ckks.key<relinearization>) -> !ct {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %result = scf.for %i = %zero to %n step %one iter_args(%carried = %x) -> (!ct) {
+    %a = ckks.square %carried : !ct -> !ct
+    %b = ckks.relinearize %a with %key : !ct -> !ct
+    scf.yield %b : !ct
+  }
+  func.return %result : !ct
+}
+
 // Rotations are cheaper one level down, so that both strategies rescale before one.
 // CHECK-LABEL: func.func @before_rotations
 // CHECK:         %a = ckks.mul_plain

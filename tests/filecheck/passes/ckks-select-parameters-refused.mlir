@@ -4,7 +4,7 @@
 // RUN: not %opt %s --split-input-file -p 'ckks-select-parameters{depth=0 min-slots=200000}' 2>&1 | filecheck %s --check-prefix=SLOTS
 
 // DEEP: no parameters for depth 300 and 20 bits of precision on values up to 1: N = 131072: {{.*}} At N = 131072 there are about {{7[0-9]}} levels at 20 bits{{$}}
-// NEGATIVE: error: pass ckks-select-parameters: precision is -1; expected a finite positive number
+// NEGATIVE: error: pass 'ckks-select-parameters': found precision=-1, expected a finite number above 0
 // SLOTS: error: pass ckks-select-parameters: found 200000 slots, expected at most 65536
 
 // expected-error@+1 {{found a ciphertext without a level, expected one on each, or the option depth=: ckks-assign-levels finds them}}

@@ -10,6 +10,23 @@ func.func @main(%x: !ckks.ciphertext<level = 2>) {
 
 // -----
 
+// Plaintexts count too.
+// CHECK: #ckks.parameters<ring_degree = 8192, moduli = {{\[\[[0-9]+\], \[[0-9]+\]\]}}, {{.*}}>
+func.func @plaintext(%x: !ckks.ciphertext<level = 0>, %p: !ckks.plaintext<level = 1>) {
+  func.return
+}
+
+// -----
+
+// A rotation has to stay within the slots.
+// CHECK: #ckks.parameters<ring_degree = 16384,
+func.func @rotations(%x: !ckks.ciphertext<level = 0>, %k: !ckks.key<rotation, -4096>) {
+  %y = ckks.rotate %x by -4096 with %k : !ckks.ciphertext<level = 0>, !ckks.key<rotation, -4096>
+  func.return
+}
+
+// -----
+
 // A program that was packed keeps its slots.
 // CHECK: #ckks.parameters<ring_degree = 16384,
 builtin.module attributes {secure.slots = 8192 : i64} {

@@ -3,7 +3,7 @@
 // What can't be lowered is refused at its place, before anything is changed.
 
 !ct = !ckks.ciphertext<level = 1, scale = 2^6, components = 2, form = evaluation>
-// expected-error@+1 {{pass convert-ckks-to-rns: found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: the primes of each level come from there}}
+// expected-error@+1 {{pass convert-ckks-to-rns: found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: the primes of each level come from there, and ckks-select-parameters chooses some}}
 builtin.module {
   func.func @no_parameters(%x: !ct) {
     %a = ckks.negate %x : !ct
@@ -52,7 +52,7 @@ builtin.module attributes {ckks.parameters = #ckks.parameters<
 !some = !ckks.ciphertext<level = 1, components = 2>
 builtin.module attributes {ckks.parameters = #p} {
   func.func @unassigned_result(%x: !ct) {
-    // expected-error@+1 {{found ckks.mod_switch with a value of type !ckks.ciphertext<level = 1, components = 2>, expected an assigned scale and form: a scheduling pass or the text must give it}}
+    // expected-error@+1 {{found ckks.mod_switch with a value of type !ckks.ciphertext<level = 1, components = 2>, expected an assigned scale and form: run ckks-default before, or write it in the text}}
     %a = ckks.mod_switch %x : !ct -> !some
     func.return
   }

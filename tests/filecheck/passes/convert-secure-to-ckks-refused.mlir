@@ -27,9 +27,8 @@ func.func @convolution(%x: !secure.tensor<1x2x2, #a>, %k: tensor<1x1x1x1xf64>) {
 
 // -----
 
-#a = #secure.layout<slots = 16, batch = 2, period = 4, grid = [4], strides = [1]>
 // expected-error@+1 {{pass convert-secure-to-ckks: found @callee without a body of one block, expected one}}
-func.func private @callee(!secure.tensor<4, #a>)
+func.func private @callee(!secure.tensor<4>)
 
 // -----
 

@@ -177,3 +177,201 @@ func.func @main(%x: f64, %n: index) {
   dist.send %x to 1 in %half : f64
   func.return
 }
+
+// -----
+
+// The message is in a function that a condition, or a loop, calls.
+func.func @main(%x: f64, %go: i1) {
+  scf.if %go {
+    func.call @pair(%x) : (f64) -> ()
+  }
+  func.return
+}
+func.func private @pair(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    // expected-error@+1 {{dist.send is inside scf.if, and whether it has a partner is not known: %go may differ between ranks}}
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// -----
+
+func.func @main(%x: f64, %n: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %zero to %n step %one {
+    func.call @pair(%x) : (f64) -> ()
+  }
+  func.return
+}
+func.func private @pair(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    // expected-error@+1 {{dist.send is inside scf.for, and whether it has a partner is not known: %n may differ between ranks}}
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// -----
+
+// In an op of which nothing is known, behind a call.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  scf.index_switch %r
+  case 0 {
+    // expected-error@+1 {{func.call of @pair, which issues dist.send, is inside scf.index_switch, which may run it any number of times}}
+    func.call @pair(%x) : (f64) -> ()
+    scf.yield
+  }
+  default {
+    scf.yield
+  }
+  func.return
+}
+func.func private @pair(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// -----
+
+// Two groups of the same ranks.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %row = fhelium.resource @row : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    // expected-error@+1 {{rank 0 sends to rank 1, which waits in dist.recv from rank 0 in another group}}
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %row : f64
+  }
+  func.return
+}
+
+// -----
+
+// A part of a group is another group, though it has all ranks.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %part = dist.split %world by %zero, %r
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    // expected-error@+1 {{rank 0 sends to rank 1, which waits in dist.recv from rank 0 in another group}}
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %part : f64
+  }
+  func.return
+}
+
+// -----
+
+// Numbers keep to their types: 100 + 100 is less than 100 in an i8.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  %a = arith.constant 100 : i8
+  %sum = arith.addi %a, %a : i8
+  %more = arith.cmpi sgt, %sum, %a : i8
+  %sends = arith.andi %first, %more : i1
+  scf.if %sends {
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    // expected-error@+1 {{on 3 ranks dist.recv may wait for ever: rank 1 receives from rank 0, which has ended}}
+    %y = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// -----
+
+// A true i1 is less than a false one.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %no = arith.constant false
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  %sends = arith.cmpi sgt, %first, %no : i1
+  scf.if %sends {
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    // expected-error@+1 {{on 3 ranks dist.recv may wait for ever: rank 1 receives from rank 0, which has ended}}
+    %y = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// -----
+
+// The root of a part that is followed.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %last = arith.cmpi sgt, %r, %one : index
+  %color = arith.select %last, %one, %zero : index
+  %part = dist.split %world by %color, %r
+  // expected-error@+1 {{found root 1 of dist.broadcast, expected 0 to 0: the group of rank 2 has 1 rank}}
+  %y = dist.broadcast %x from 1 in %part : f64
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %z = dist.recv from 0 in %world : f64
+  }
+  func.return
+}

@@ -116,3 +116,76 @@ func.func @halves(%x: f64) {
   }
   func.return
 }
+
+// What one rank does by itself meets no other: a loop of calls, as often as it likes.
+// CHECK-LABEL: func.func @alone
+func.func @alone(%x: f64, %n: index) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    scf.for %i = %zero to %n step %one {
+      %z = func.call @pure(%x) : (f64) -> f64
+    }
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    %y = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @pure
+func.func @pure(%x: f64) -> f64 {
+  func.return %x : f64
+}
+
+// A half whose ranks agree on a loop, which the others do not run.
+// CHECK-LABEL: func.func @half_agrees
+func.func @half_agrees(%x: f64, %n: index) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %color = arith.floordivsi %r, %two : index
+  %half = dist.split %world by %color, %r
+  %place = dist.rank %half
+  %first = arith.cmpi eq, %place, %zero : index
+  %low = arith.cmpi eq, %color, %zero : index
+  scf.if %low {
+    %end = dist.broadcast %n from 0 in %half : index
+    scf.for %i = %zero to %end step %one {
+      scf.if %first {
+        dist.send %x to 1 in %half : f64
+      } else {
+        %y = dist.recv from 0 in %half : f64
+      }
+    }
+  }
+  func.return
+}
+
+// Bits, negated; and a part that either branch makes.
+// CHECK-LABEL: func.func @bits
+func.func @bits(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %yes = arith.constant true
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2 : index
+  %last_bit = arith.remui %r, %two : index
+  %odd = arith.index_cast %last_bit : index to i1
+  %even = arith.xori %odd, %yes : i1
+  %pair = arith.floordivsi %r, %two : index
+  scf.if %even {
+    %part = dist.split %world by %pair, %r
+    dist.send %x to 1 in %part : f64
+  } else {
+    %part = dist.split %world by %pair, %r
+    %y = dist.recv from 0 in %part : f64
+  }
+  func.return
+}

@@ -517,3 +517,205 @@ func.func @main(%x: tensor<4xi1>, %y: f64) {
   }
   func.return
 }
+
+// -----
+
+// Behind a call, in an op that may skip its regions; what the function calls counts too.
+func.func @main() {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  scf.index_switch %r
+  case 0 {
+    // expected-error@+1 {{func.call of @outer, which issues dist.barrier, is inside scf.index_switch, which may run it any number of times: use scf.if, scf.for or scf.while}}
+    func.call @outer() : () -> ()
+    scf.yield
+  }
+  default {
+    scf.yield
+  }
+  func.return
+}
+func.func private @outer() {
+  func.call @sync() : () -> ()
+  func.return
+}
+func.func private @sync() {
+  %world = fhelium.resource @world : !dist.group
+  dist.barrier in %world
+  func.return
+}
+
+// -----
+
+func.func private @elsewhere()
+func.func @main(%n: index) {
+  %world = fhelium.resource @world : !dist.group
+  dist.barrier in %world
+  scf.index_switch %n
+  case 0 {
+    // expected-error@+1 {{func.call of @elsewhere, which may hide a collective, is inside scf.index_switch, which may run it any number of times}}
+    func.call @elsewhere() : () -> ()
+    scf.yield
+  }
+  default {
+    scf.yield
+  }
+  func.return
+}
+
+// -----
+
+// Behind a call, in a function with several blocks.
+func.func @main() {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  cf.cond_br %first, ^bb1, ^bb2
+^bb1:
+  // expected-error@+1 {{func.call of @sync, which issues dist.barrier, is inside @main, which has 3 blocks, and may return or jump before it: use scf.if and scf.for}}
+  func.call @sync() : () -> ()
+  cf.br ^bb2
+^bb2:
+  func.return
+}
+func.func private @sync() {
+  %world = fhelium.resource @world : !dist.group
+  dist.barrier in %world
+  func.return
+}
+
+// -----
+
+// Functions that call each other.
+func.func @main(%x: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %go = dist.broadcast %x from 0 in %world : i1
+  func.call @there(%go) : (i1) -> ()
+  func.return
+}
+func.func private @there(%go: i1) {
+  scf.if %go {
+    // expected-error@+1 {{func.call of @back, which issues dist.barrier, is inside @there, which calls itself: how often is not known: use a loop}}
+    func.call @back(%go) : (i1) -> ()
+  }
+  func.return
+}
+func.func private @back(%go: i1) {
+  %world = fhelium.resource @world : !dist.group
+  dist.barrier in %world
+  func.call @there(%go) : (i1) -> ()
+  func.return
+}
+
+// -----
+
+// The rank is made in the region of a pure op, whose operands are the same everywhere.
+func.func @main() {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = scf.index_switch %zero -> index
+  case 0 {
+    %group = fhelium.resource @world : !dist.group
+    %r = dist.rank %group
+    scf.yield %r : index
+  }
+  default {
+    scf.yield %one : index
+  }
+  scf.for %i = %zero to %n step %one {
+    // expected-error@+1 {{the bound %n of scf.for may differ between ranks through %r, since dist.rank differs on every rank}}
+    dist.barrier in %world
+  }
+  func.return
+}
+
+// -----
+
+// Each rank folds by itself, here to its own number.
+func.func @main(%x: index) {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = dist.all_reduce %x in %world : index combine {
+  ^bb0(%a: index, %b: index):
+    %group = fhelium.resource @world : !dist.group
+    %r = dist.rank %group
+    dist.yield %r : index
+  }
+  scf.for %i = %zero to %n step %one {
+    // expected-error@+1 {{the bound %n of scf.for may differ between ranks through %r, since dist.rank differs on every rank}}
+    dist.barrier in %world
+  }
+  func.return
+}
+
+// -----
+
+// Carried through a loop whose condition differs from the second iteration on.
+func.func @main() {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = dist.rank %world
+  %n = scf.while (%a = %zero, %b = %zero) : (index, index) -> (index) {
+    %more = arith.cmpi slt, %a, %one : index
+    scf.condition(%more) %b : index
+  } do {
+  ^bb0(%b: index):
+    // expected-error@+1 {{the condition %more of scf.while may differ between ranks through %r}}
+    dist.barrier in %world
+    scf.yield %b, %r : index, index
+  }
+  func.return
+}
+
+// -----
+
+// A reduction to one rank, and a message, are that rank's own.
+func.func @main(%x: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %any = dist.reduce %x to 0 in %world : i1 combine {
+  ^bb0(%a: i1, %b: i1):
+    %or = arith.ori %a, %b : i1
+    dist.yield %or : i1
+  }
+  scf.if %any {
+    // expected-error@+1 {{the condition %any of scf.if may differ between ranks, since dist.reduce may give another result on each rank}}
+    dist.barrier in %world
+  }
+  func.return
+}
+
+// -----
+
+func.func @main() {
+  %world = fhelium.resource @world : !dist.group
+  %got = dist.recv from 0 in %world : i1
+  scf.if %got {
+    // expected-error@+1 {{the condition %got of scf.if may differ between ranks, since dist.recv may give another result on each rank}}
+    dist.barrier in %world
+  }
+  func.return
+}
+
+// -----
+
+// Branches that split alike, but meet in another part.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %old = dist.split %world by %zero, %r
+  scf.if %first {
+    // expected-error@+1 {{dist.split in @world may run on some ranks only: the condition %first of scf.if}}
+    %part = dist.split %world by %zero, %r
+    dist.barrier in %part
+  } else {
+    %part = dist.split %world by %zero, %r
+    dist.barrier in %old
+  }
+  func.return
+}

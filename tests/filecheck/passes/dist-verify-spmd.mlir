@@ -169,3 +169,73 @@ func.func @blocks(%n: index) -> index {
 ^bb1(%m: index):
   func.return %m : index
 }
+
+// What steers within branches that issue the same steers nothing.
+// CHECK-LABEL: func.func @steers_nothing
+func.func @steers_nothing() {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  scf.if %first {
+    func.call @either(%zero) : (index) -> ()
+  } else {
+    func.call @either(%one) : (index) -> ()
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @either
+func.func @either(%n: index) {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %c = arith.cmpi eq, %n, %zero : index
+  scf.if %c {
+    dist.barrier in %world
+  } else {
+    dist.barrier in %world
+  }
+  func.return
+}
+
+// Ranks of one color are in one part, whichever branch makes it.
+// CHECK-LABEL: func.func @split_in_both
+func.func @split_in_both() {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  scf.if %first {
+    %part = dist.split %world by %zero, %r
+    %again = dist.split %part by %r, %r
+    dist.barrier in %part
+    dist.barrier in %again
+  } else {
+    %part = dist.split %world by %zero, %zero
+    %again = dist.split %part by %zero, %r
+    dist.barrier in %part
+    dist.barrier in %again
+  }
+  func.return
+}
+
+// What a pure op chooses by an equal number, among the size of the group.
+// CHECK-LABEL: func.func @pure_regions
+func.func @pure_regions(%n: index) {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = dist.broadcast %n from 0 in %world : index
+  %end = scf.index_switch %m -> index
+  case 0 {
+    scf.yield %one : index
+  }
+  default {
+    %size = dist.group_size %world
+    scf.yield %size : index
+  }
+  scf.for %i = %zero to %end step %one {
+    dist.barrier in %world
+  }
+  func.return
+}

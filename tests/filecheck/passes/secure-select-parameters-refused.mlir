@@ -3,7 +3,7 @@
 // RUN: not %opt %s --split-input-file -p 'secure-select-parameters{precision=-1}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
 
 // SLOTS: error: pass secure-select-parameters: found 200000 slots, expected at most 65536
-// NEGATIVE: error: pass secure-select-parameters: precision is -1; expected a finite positive number
+// NEGATIVE: error: pass 'secure-select-parameters': found precision=-1, expected a finite number above 0
 
 func.func @main(%x: !secure.tensor<16>) -> !secure.tensor<16> {
   %y = secure.mul %x, %x : !secure.tensor<16>, !secure.tensor<16>

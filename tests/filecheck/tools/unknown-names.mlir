@@ -1,5 +1,6 @@
 // RUN: not fhelium-opt %s -p convert-ckks-to-rsn 2>&1 | filecheck %s --check-prefix=PASS
 // RUN: not fhelium-opt %s -p zzzzzzzz 2>&1 | filecheck %s --check-prefix=NOTHING-LIKE
+// RUN: not fhelium-opt %s -p dead-code 2>&1 | filecheck %s --check-prefix=FAR
 // RUN: not fhelium-opt %s -p fhelium-assign-implementations{targt=torch} 2>&1 | filecheck %s --check-prefix=OPTION
 // RUN: not fhelium-opt %s -p cse{fast} 2>&1 | filecheck %s --check-prefix=NO-OPTIONS
 // RUN: not fhelium-opt %s -p fhelium-assign-implementations{target=3} 2>&1 | filecheck %s --check-prefix=TYPE
@@ -15,6 +16,7 @@
 // PASS:               fhelium-opt: error: unknown pass 'convert-ckks-to-rsn': did you mean 'convert-ckks-to-rns'?
 // PASS-NOT:           {{.}}
 // NOTHING-LIKE:       fhelium-opt: error: unknown pass 'zzzzzzzz'; see --help for those there are
+// FAR:                fhelium-opt: error: unknown pass 'dead-code'; see --help for those there are
 // OPTION:             fhelium-opt: error: pass 'fhelium-assign-implementations' has no option 'targt': did you mean 'target'?
 // OPTION-NOT:         {{.}}
 // NO-OPTIONS:         fhelium-opt: error: pass 'cse' has no options, found 'fast'

@@ -1,6 +1,6 @@
 """What a rank learns of its group, and how a group is parted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,10 +24,17 @@ from fhelium.dialects import distributed
 Tensor = torch.Tensor
 Members = tuple[int, ...]
 
-_PARTS: WeakKeyDictionary[
-    torch.distributed.ProcessGroup, dict[Members, ProcessGroupExecutionResource]
-] = WeakKeyDictionary()
-"""The parts that this process has made of a group: ranks keep their connections."""
+
+@dataclass
+class _Parts:
+    """The parts that this process has made of a group, and how often the group was split."""
+
+    splits: int = 0
+    of_members: dict[Members, ProcessGroupExecutionResource] = field(default_factory=dict)
+
+
+_PARTS: WeakKeyDictionary[torch.distributed.ProcessGroup, _Parts] = WeakKeyDictionary()
+"""By group: ranks keep their connections."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,9 @@ def split(call: Call) -> tuple[Any]:
             (other_key, rank) for rank, (other, other_key) in enumerate(rows) if other == color
         )
     )
-    parts = _PARTS.setdefault(group.process_group, {})
-    if members not in parts:
-        parts[members] = group.part(members)
-    return (BoundResource(call.name, PROCESS_GROUP_RESOURCE_KIND, parts[members]),)
+    parts = _PARTS.setdefault(group.process_group, _Parts())
+    # All ranks of a group split it equally often; how many parts a rank has made of it differs.
+    parts.splits += 1
+    if members not in parts.of_members:
+        parts.of_members[members] = group.part(members, f"split {parts.splits} by {color}")
+    return (BoundResource(call.name, PROCESS_GROUP_RESOURCE_KIND, parts.of_members[members]),)

@@ -66,7 +66,9 @@ class TorchBroadcastImplementation(_OperandResourceImplementation):
         key = bound.value
         assert isinstance(key, SwitchingKey)
         data = self._broadcast(key.data, root, group, f" of a {key.kind} key by {key.step}")
-        received: Any = BoundResource(bound.symbol, bound.kind, replace(key, data=data, seed=None))
+        received: Any = BoundResource(
+            bound.symbol, bound.kind, replace(key, data=data, seed=None, key_id=None)
+        )
         return (received,)
 
     def _broadcast(self, value: Tensor, root: int, group: Group, what: str = "") -> Tensor:

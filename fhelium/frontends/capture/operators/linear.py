@@ -153,12 +153,12 @@ def matmul(call: Call) -> Secret:
         )
     if secret is first or len(secret.shape) == 1:
         x = call.vector(secret)
-    elif secret.shape[-1] == 1:
+    elif secret.shape[-1] == 1 and prod(secret.shape[:-2]) == 1:
         x = call.builder.reshaped(secret.value, (prod(secret.shape),))
     else:
         raise RefusedError(
             f"found a secret of shape {shape_text(secret.shape)} on the right of a matrix, "
-            "expected one vector: multiply each column on its own"
+            "expected one vector: multiply each vector on its own"
         )
     return call.result(call.builder.emit(secure.MatvecOp(matrix, x)))
 

@@ -1,0 +1,147 @@
+"""What a model may not do: each refusal names the operator, its line and what to use instead."""
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+import fhelium
+from fhelium.frontends.capture.exported_graph import CaptureError
+from fhelium.frontends.capture.operators import INSTEAD, RULES
+from fhelium.interpreters.secure import evaluate
+
+VECTOR = torch.zeros(4)
+
+
+def model_of(expressions: list[str]) -> torch.nn.Module:
+    """Return a module that returns the values of expressions on x, one a line."""
+    code = ",\n".join(expressions)
+    scope: dict[str, object] = {"torch": torch, "F": functional}
+    exec(compile(f"def forward(self, x):\n return [{code}]", "model.py", "exec"), scope)
+    return type("Model", (torch.nn.Module,), {"forward": scope["forward"]})()
+
+
+def refused(model: object, *inputs: torch.Tensor) -> list[str]:
+    with pytest.raises(CaptureError) as caught:
+        fhelium.compile(model, inputs)  # pyright: ignore
+    return [fault.headline() for fault in caught.value.faults]
+
+
+HINTS = {
+    "torch.cat([x, x])": ("cat", "return several results, or add parts that constant matrices"),
+    "torch.stack([x, x])": ("stack", "return several results, or add parts"),
+    "torch.einsum('i,ij->j', x, torch.ones(4, 4))": ("einsum", "use matrix @ x for each vector"),
+    "x[1]": ("select", "multiply by a constant matrix of zeros and ones"),
+    "x[0:2]": ("slice", "multiply by a constant matrix of zeros and ones"),
+    "x[[0, 2]]": ("index", "multiply by a constant matrix of zeros and ones"),
+    "torch.split(x, 2)": ("split", "multiply by a constant matrix of zeros and ones"),
+    "F.pad(x, (1, 1))": ("pad", "use the padding of nn.Conv2d, or a constant matrix"),
+    "F.conv1d(x.view(1, 1, 4), torch.ones(1, 1, 2))": ("conv1d", "use its 2d form on images"),
+    "F.avg_pool1d(x.view(1, 1, 4), 2)": ("avg_pool1d", "use its 2d form on images of height 1"),
+    "F.max_pool2d(x.view(1, 2, 2), 2)": ("max_pool2d", "use nn.AvgPool2d"),
+    "torch.bmm(x.view(1, 2, 2), torch.ones(1, 2, 2))": ("bmm", "use matrix @ x for each vector"),
+    "torch.addmm(torch.ones(4), x.view(1, 4), torch.ones(4, 4))": ("addmm", "use nn.Linear, or m"),
+    "x.prod()": ("prod", "use x ** k, or a product of several inputs"),
+    "x.var()": ("var", "use (x * x).mean() - x.mean() ** 2"),
+    "x.std()": ("std", "use the variance, (x * x).mean() - x.mean() ** 2: the client takes"),
+    "torch.where(torch.ones(4) > 0, x, -x)": ("where", "compute both, and add them with constant"),
+    "x > 0": ("gt", "return the difference: the client compares after decrypting"),
+    "x < 0": ("lt", "return the difference: the client compares"),
+    "x == 0": ("eq", "return the difference: the client compares"),
+    "x // 2": ("floor_divide", "use x / n: a secret cannot be rounded"),
+    "x % 2": ("remainder", "use x / n: a secret cannot be rounded"),
+    "F.softplus(x)": ("softplus", "use nn.SiLU, nn.GELU or nn.ReLU"),
+    "F.softmax(x, 0)": ("softmax", "return the scores: the client takes the softmax"),
+    "F.layer_norm(x, (4,))": ("layer_norm", "use nn.BatchNorm1d, whose statistics are constants"),
+    "F.dropout(x, 0.5, True)": ("native_dropout", "the model is in training mode, so call"),
+    "x.expand(2, 4)": ("expand", "use torch.ones(n, 1) @ x to repeat one number, or repeat in"),
+    "x.sum().item() * x": ("item", "use the tensor itself: its values are known only when"),
+}
+
+
+def test_common_operators_have_a_hint():
+    found = refused(model_of(list(HINTS)), VECTOR)
+    # Python gives the line of each expression, after `def`.
+    for line, (expression, (name, hint)) in enumerate(HINTS.items(), 2):
+        expected = f"torch operator {name}: found no meaning of it on secrets: {hint}"
+        here = [each for each in found if each.startswith(f"model.py:{line}:")]
+        assert any(expected in each for each in here), (expression, here)
+
+
+def test_a_hint_is_for_what_has_no_rule():
+    ruled = {name.removeprefix("aten.").partition(".")[0] for name in RULES}
+    # Some overloads of these two have a rule.
+    assert ruled & set(INSTEAD) == {"div", "pow"}
+
+
+def test_what_hints_say_can_be_compiled():
+    advice = [
+        "torch.eye(4)[1:2] @ x",  # instead of x[1]
+        "torch.ones(4, 1) @ x.sum(0, keepdim=True) * x",  # instead of x.sum() * x
+        "(x * x).mean() - x.mean() ** 2",
+        "torch.eye(6, 4).roll(1, 0) @ x",  # instead of padding
+        "F.avg_pool2d(x.reshape(1, 1, 4).unsqueeze(-2), (1, 2))",
+        "x * torch.tensor([1.0, 0.0, 1.0, 0.0])",
+    ]
+    x = np.array([0.5, -1.0, 2.0, 3.0])
+    found = evaluate(fhelium.compile(model_of(advice), (VECTOR,)), x)
+    expected = [
+        [-1.0],
+        x.sum() * x,
+        [x.var()],
+        [0.0, *x, 0.0],
+        [-0.25, 2.5],
+        x * [1.0, 0.0, 1.0, 0.0],
+    ]
+    for result, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result.flatten(), wanted, atol=1e-12)
+
+
+class State(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count: torch.Tensor
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        return x * self.count
+
+
+def test_a_model_has_no_state():
+    lines, first = inspect.getsourcelines(State.forward)
+    assert "add_" in lines[1]
+    (found,) = refused(State().eval(), VECTOR)
+    assert found == (
+        f"{__file__}:{first + 1}:9: error: the model changes its 'count', expected no state of its "
+        "own: return the new value as a result, and pass it in as an input"
+    )
+    (found,) = refused(State().train(), VECTOR)
+    assert found.endswith("expected no state of its own: call model.eval() first")
+
+
+def test_branches_and_loops_of_torch_have_a_name_and_a_line():
+    from torch._higher_order_ops.while_loop import while_loop
+
+    def branch(x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, (x,))
+
+    def loop(x: torch.Tensor) -> torch.Tensor:
+        start = (torch.tensor(0), x)
+        return while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2), start)[1]  # pyright: ignore
+
+    def public_branch(x: torch.Tensor) -> torch.Tensor:
+        public = torch.ones(4)
+        return x * torch.cond(public.sum() > 0, lambda y: y * 2, lambda y: y * 3, (public,))
+
+    for function, offset, message in (
+        (branch, 1, "cond: found no meaning of it on secrets: compute both, and add them"),
+        (loop, 2, "while_loop: found no meaning of it on secrets: write the steps out"),
+        (public_branch, 2, "cond: found no meaning of it on secrets: compute both"),
+    ):
+        _, first = inspect.getsourcelines(function)
+        found = refused(function, VECTOR)
+        where = f"{__file__}:{first + offset}:9: error: torch operator {message}"
+        assert any(each.startswith(where) for each in found), found

@@ -1,0 +1,92 @@
+"""Options of passes that make no sense: refused where a pass is made, in one line."""
+
+import dataclasses
+from itertools import product
+from math import inf, nan
+
+import pytest
+
+from fhelium.frontends.diagnostics import ProgramError
+from fhelium.frontends.program import Program
+from fhelium.passes import get_all_passes
+from fhelium.passes.ckks_decompose_rotations import CkksDecomposeRotationsPass
+from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass
+from fhelium.passes.pipeline import Pipeline, SpecError
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ckks-select-parameters{min-slots=-4}", "found min-slots=-4, expected at least 1"),
+        ("ckks-select-parameters{min-slots=0}", "found min-slots=0, expected at least 1"),
+        ("ckks-select-parameters{depth=-1}", "found depth=-1, expected at least 0"),
+        ("ckks-select-parameters{largest=0}", "found largest=0, expected a finite number above 0"),
+        ("secure-select-parameters{min-slots=-4}", "found min-slots=-4, expected at least 1"),
+        ("secure-select-parameters{largest=-1}", "found largest=-1, expected a finite number"),
+        ("secure-assign-layouts{batch=-2}", "found batch=-2, expected a power of two, at most 104"),
+        ("secure-assign-layouts{slots=2097152}", "found slots=2097152, expected a power of two"),
+        ("ckks-annotate-error{ranks=-1}", "found ranks=-1, expected at least 1"),
+        ("dist-verify-spmd{ranks=0}", "found ranks=0, expected at least 1"),
+        ("rns-shard-limbs{ranks=0}", "found ranks=0, expected at least 1"),
+        ('rns-shard-limbs{ranks=2 group=""}', "found group='', expected the name of a resource"),
+        ("ckks-distribute-weighted-sum{ranks=0}", "found ranks=0, expected at least 1"),
+        ("ckks-distribute-weighted-sum{ranks=2 least=1}", "found least=1, expected at least 2"),
+        ('ckks-distribute-weighted-sum{ranks=2 group=""}', "found group='', expected the name"),
+        ("ckks-decompose-rotations{steps=1,0}", "found steps=1,0, expected at least one, each"),
+        ("ckks-decompose-rotations{steps=1,65536}", "found steps=1,65536, expected at least one"),
+        # A truth value is no number, and a choice says what there is to choose from.
+        ("ckks-select-parameters{depth=true}", "found True, expected int|None"),
+        ("ckks-decompose-rotations{steps=true,1}", "found True,1, expected tuple[int, ...]|None"),
+        ("ckks-insert-rescale{strategy=late}", "found 'late', expected eager or lazy"),
+    ],
+)
+def test_refused_options(text: str, message: str):
+    with pytest.raises(SpecError) as caught:
+        Pipeline.parse(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf])
+def test_what_is_no_number_from_python(value: float):
+    with pytest.raises(ValueError, match=f"found precision={value}, expected a finite number"):
+        CkksSelectParametersPass(precision=value)
+
+
+def test_no_steps_from_python():
+    with pytest.raises(ValueError, match="found steps=, expected at least one"):
+        CkksDecomposeRotationsPass(steps=())
+
+
+PROGRAM = """
+!ct = !ckks.ciphertext
+!key = !ckks.key<rotation, 1000000007>
+func.func @main(%x: !ct) -> !ct {
+  %key = fhelium.resource @key : !key
+  %y = ckks.rotate %x by 1000000007 with %key : !ct, !key
+  %z = ckks.mul %x, %y : (!ct, !ct) -> !ct
+  func.return %z : !ct
+}
+func.func @packed(%x: !secure.tensor<4>) -> !secure.tensor<4> {
+  %y = secure.mul %x, %x : !secure.tensor<4>, !secure.tensor<4>
+  func.return %y : !secure.tensor<4>
+}
+"""
+HOSTILE = ["-1", "0", "3", "1000000000", "9" * 30, "1.5", "true", "x", '""', "1,1", "0,a", "nan"]
+
+
+@pytest.mark.parametrize("name", sorted(get_all_passes()))
+def test_every_option_of_every_pass(name: str):
+    """Whatever an option says, a pass does its job or is refused in words."""
+    item = get_all_passes()[name]()
+    program = Program.parse(PROGRAM)
+    options = [field.name for field in dataclasses.fields(item) if field.init]
+    said: list[str] = []
+    for option, value in product(options, HOSTILE):
+        others = [f"{each}=2" for each in item.required_fields() if each != option]
+        text = " ".join([f"{option}={value}", *others]).replace("_", "-")
+        try:
+            Pipeline.parse(f"{name}{{{text}}}").apply(program.clone())
+        except (SpecError, ProgramError) as error:
+            said.append(str(error))
+    assert not [each for each in said if "invalid program" in each]
