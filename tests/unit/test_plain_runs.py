@@ -5,6 +5,7 @@ Parameters are INSECURE, for tests alone.
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
