@@ -4,7 +4,7 @@ from math import isfinite
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, FloatData, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from fhelium.dialects import secure
 from fhelium.dialects.core import MaterialOp
@@ -15,9 +15,9 @@ from fhelium.dialects.secure.types import LARGEST
 def largest_magnitude(module: ModuleOp, inputs: float) -> float:
     """Return the largest magnitude that numbers in the program lead to, at least `inputs`.
 
-    inputs: what bounds the inputs, and the results of products with matrices, sums of elements and
-        polynomials, whose worst case says little about what comes. Materials leave a value as large
-        as it is, unless `secure.largest` says how large theirs are.
+    inputs: what bounds the inputs, secret and public, and the results of products with matrices,
+        sums of elements and polynomials, whose worst case says little about what comes. Materials
+        leave a value as large as it is, unless `secure.largest` says how large theirs are.
     """
     bounds: dict[SSAValue, float] = {}
     largest = inputs
@@ -31,7 +31,7 @@ def largest_magnitude(module: ModuleOp, inputs: float) -> float:
 
 def _bound(op: Operation, bounds: dict[SSAValue, float], inputs: float) -> float:
     def of(value: SSAValue, unknown: float = inputs) -> float:
-        if isinstance(value.type, secure.TensorType):
+        if isinstance(value.type, secure.TensorType) or isinstance(value, BlockArgument):
             return bounds.get(value, inputs)
         match value.owner:
             case arith.ConstantOp(value=DenseIntOrFPElementsAttr() as numbers):

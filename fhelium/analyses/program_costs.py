@@ -143,7 +143,9 @@ def costs_of(
     if trips < 0:
         raise PassFailure(module, f"found trips={trips}, expected at least 0")
     parameters = program_parameters(
-        module, "what ops cost depends on them, and ckks-select-parameters chooses some"
+        module,
+        "what ops cost depends on them: ckks-default chooses some, for secret tensors "
+        "secure-default",
     )
     try:
         model = CostModel(parameters, Calibration.load(calibration), family)

@@ -262,7 +262,8 @@ class ProgramExecutable:
                     for i, (payload, type) in enumerate(
                         zip(payloads, signature.inputs, strict=True)
                     )
-                }
+                },
+                owner.key_id,
             )
         try:
             results = main(*payloads)

@@ -65,8 +65,11 @@ def scalar(value: object) -> torch.Tensor:
 
 
 def wrapped(number: int, bits: int) -> int:
-    """Return what is left of an integer in two's complement; a tensor has wrapped already."""
-    if isinstance(number, torch.Tensor):
+    """Return what is left of an integer in two's complement.
+
+    A tensor of as many bits has wrapped already; a number that collectives return has 64.
+    """
+    if isinstance(number, torch.Tensor) and number.dtype.itemsize * 8 == bits:
         return number
     half = 1 << bits - 1
     return (number + half) % (half << 1) - half

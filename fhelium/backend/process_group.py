@@ -43,6 +43,7 @@ class ProcessGroupExecutionResource:
     def set_deadline(self, deadline: timedelta) -> None:
         """Set how long one message of the group may take, for all that use the group.
 
+        A part of it, which `dist.split` makes, follows when the program splits it again.
         Raises `ValueError` unless it is positive.
         """
         if deadline <= timedelta(0):

@@ -4,7 +4,9 @@ Each rank writes to the store by which the ranks met: twice a second how far it 
 fails, why. Nothing is read while all goes well, and a collective costs two assignments. The keys:
 
     fhelium/beat/RANK      "<beat> <run> <collectives> <op>": alive, and where
-    fhelium/failed/RANK    "<run> <kind> <text>": raised, lost another rank, or ended
+    fhelium/raised/RANK    "<run> <text>": what it raised last
+    fhelium/lost/RANK      the same where it lost another rank
+    fhelium/ended/RANK     the same where its process ended
 """
 
 import atexit
@@ -84,6 +86,10 @@ class RankWatch:
         self.position = Position(self.position.run + 1, 0, "")
         self._running, self._failed = True, False
 
+    def number(self, run: int) -> None:
+        """Give the run a number that ranks agree on: some may have made runs without others."""
+        self.position = Position(run, self.position.collectives, self.position.op)
+
     def enter(self, op: str) -> None:
         """Start a collective."""
         self.position = Position(self.position.run, self.position.collectives + 1, op)
@@ -98,7 +104,7 @@ class RankWatch:
             return
         self._failed = True
         run = self.position.run if self._running else self.position.run + 1
-        self._tell("failed", f"{run} {kind} {text[:SHOWN_CHARACTERS]}")
+        self._tell(kind, f"{run} {text[:SHOWN_CHARACTERS]}")
 
     def explain(self, members: Collection[int]) -> str:
         """Return which of these ranks keep this one from going on, as far as that is known.
@@ -149,10 +155,12 @@ class RankWatch:
     def _failures(self, ranks: Collection[int]) -> Mapping[int, _Failure]:
         """Return what ranks have reported of this run, or of a later one that they won't begin."""
         found: dict[int, _Failure] = {}
-        for rank, text in self._read("failed", ranks).items():
-            run, kind, reason = text.split(" ", 2)
-            if int(run) >= self.position.run:
-                found[rank] = _Failure(int(run), kind, reason)
+        # What a rank raised counts most: it may have caught it, and lost others in its next run.
+        for kind in ("ended", "lost", "raised"):
+            for rank, text in self._read(kind, ranks).items():
+                run, reason = text.split(" ", 1)
+                if int(run) >= self.position.run:
+                    found[rank] = _Failure(int(run), kind, reason)
         return found
 
     def _read(self, what: str, ranks: Collection[int]) -> dict[int, str]:

@@ -29,6 +29,7 @@ from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.distributed import CollectiveOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.program import Program
+from fhelium.scheme.key_identity import KEY_ID_BYTES
 
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 
@@ -84,19 +85,23 @@ class SpmdGuard:
         finally:
             self.watch.end()
 
-    def agree(self, inputs: Mapping[str, str]) -> None:
-        """Compare programs and inputs, by name, with the other ranks.
+    def agree(self, inputs: Mapping[str, str], key_id: str | None) -> None:
+        """Compare programs and inputs, by name, and the secret of the keys with the other ranks.
 
         Raises `RankMismatchError` on every rank when one differs, and `LostRankError`.
         """
         parts = {**self.identity, **inputs}
         digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+        secret = bytes.fromhex(key_id or "00" * KEY_ID_BYTES)
         for name, group in self.groups:
             try:
-                rows = gather_integers([*digest], group.device, group)
-                found = [bytes(row) for row in rows]
+                row = [self.watch.position.run, *digest, *secret]
+                rows = gather_integers(row, group.device, group)
+                self.watch.number(max(run for run, *_ in rows))
+                found = [bytes(rest[: len(digest)]) for _, *rest in rows]
                 if any(each != digest for each in found):
                     raise RankMismatchError(self.difference(name, group, found, parts))
+                _check_one_secret(name, [bytes(rest[len(digest) :]) for _, *rest in rows])
             except RuntimeError as error:
                 self.explain(error, "the comparison of programs", name, group)
                 raise
@@ -111,11 +116,10 @@ class SpmdGuard:
         """Return how ranks differ from most of the others, the same text on every rank."""
         common, _ = Counter(digests).most_common(1)[0]
         usual = digests.index(common)
-        folder = f"identity/{self.watch.position.run}/{name}"
-        self.watch.publish(f"{folder}/{self.watch.rank}", json.dumps(parts))
+        self.watch.publish(f"identity/{digests[group.rank].hex()}", json.dumps(parts))
 
         def parts_of(rank: int) -> dict[str, str]:
-            key = f"{folder}/{group.global_rank(rank)}"
+            key = f"identity/{digests[rank].hex()}"
             return json.loads(self.watch.wait_for(key, group.deadline))
 
         expected = parts_of(usual)
@@ -236,6 +240,20 @@ def input_signature(value: object, type: Attribute) -> str:
 def digest_of(text: str) -> str:
     """Return the SHA-256 of a text in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_one_secret(name: str, secrets: Sequence[bytes]) -> None:
+    """Raise `RankMismatchError` for ranks with keys or ciphertexts of several secrets.
+
+    Zeros stand for what does not say whose it is.
+    """
+    known = {rank: secret for rank, secret in enumerate(secrets) if any(secret)}
+    if len({*known.values()}) > 1:
+        told = ", ".join(f"rank {rank} {secret.hex()[:8]}" for rank, secret in known.items())
+        raise RankMismatchError(
+            f"the ranks of @{name} have keys or ciphertexts of several secret keys: {told}: use "
+            "keys of one fhelium-keys run, and what was encrypted with them"
+        )
 
 
 def _differing(expected: Mapping[str, str], found: Mapping[str, str]) -> str:

@@ -104,7 +104,8 @@ def check_residues(
 class ReducedInputs:
     """Which tensors were found to hold residues below their primes, so that each is read once.
 
-    Torch counts what changes a tensor; a change through memory that numpy shares goes unseen.
+    Torch counts what changes a tensor. A change of its memory by other ways goes unseen: through
+    `.data`, its storage, an array of numpy, or another process.
     """
 
     def __init__(self) -> None:
@@ -120,7 +121,7 @@ class ReducedInputs:
         if not isinstance(payload, torch.Tensor) or not payload.is_cpu:
             return
         # Tensors made in inference mode count no changes.
-        found = None if payload.is_inference() else (payload._version, type)
+        found = None if payload.is_inference() else (payload._version, payload.data_ptr(), type)
         if found is None or self._versions.get(payload) != found:
             check_residues(payload, type, parameters, what)
             self._versions[payload] = found
@@ -190,6 +191,8 @@ def _tensor(value: object, dtype: torch.dtype, what: str, also: str | None = Non
         raise TypeError(f"{what} is a {type(value).__name__}, expected {wanted}")
     if value.dtype != dtype:
         raise TypeError(f"{what} has dtype {value.dtype}, expected {dtype}")
+    if value.layout != torch.strided:
+        raise TypeError(f"{what} is {value.layout}, expected torch.strided: call to_dense() on it")
     return value
 
 

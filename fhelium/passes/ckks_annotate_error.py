@@ -78,7 +78,9 @@ class CkksAnnotateErrorPass(ModulePass):
         if not encrypted:
             return
         parameters = program_parameters(
-            op, "how large errors are depends on them, and ckks-select-parameters chooses some"
+            op,
+            "how large errors are depends on them: ckks-default chooses some, for secret tensors "
+            "secure-default",
         )
         for inner in encrypted:
             require_states(inner, _types(inner), parameters)

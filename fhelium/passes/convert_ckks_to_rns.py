@@ -52,7 +52,9 @@ class ConvertCkksToRnsPass(ModulePass):
         if not any(map(_is_ckks, operations)):
             return
         parameters = program_parameters(
-            op, "the primes of each level come from there, and ckks-select-parameters chooses some"
+            op,
+            "the primes of each level come from there: ckks-default chooses some, for secret "
+            "tensors secure-default",
         )
         for inner in operations:
             _check(inner, op, parameters)

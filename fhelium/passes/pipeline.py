@@ -135,7 +135,7 @@ def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> 
             found = ",".join(map(repr, value)) or "no value"
             raise SpecError(
                 f"option '{name.replace('_', '-')}' of {owner}: found {found}, expected "
-                f"{_type_text(expected)}"
+                f"{_type_text(expected)}{_number_hint(value, expected)}"
             )
     missing = [
         name.replace("_", "-")
@@ -146,6 +146,14 @@ def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> 
         raise SpecError(
             f"{owner} needs the option '{missing[0]}': write {spec.name}{{{missing[0]}=...}}"
         )
+
+
+def _number_hint(value: tuple[object, ...], expected: Any) -> str:
+    """Say how xDSL reads a power of ten where one is written in another way."""
+    if float not in (expected, *get_args(expected)) or len(value) != 1:
+        return ""
+    power = isinstance(value[0], str) and re.fullmatch(r"\d+[eE]\d+", value[0])
+    return ", with a point before the power of ten, as in 1.0e3" if power else ""
 
 
 def _fits(value: tuple[object, ...], expected: Any) -> bool:

@@ -9,15 +9,28 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from clients import Client, message
 from test_cpu_transforms import needs_fma
 
-from fhelium.backend import Compilation, Pipeline, Program, ProgramExecutable, default_pipeline
+from fhelium.backend import (
+    Compilation,
+    OperationBackend,
+    Pipeline,
+    Program,
+    ProgramExecutable,
+    default_pipeline,
+    generate_program_keys,
+)
 from fhelium.dialects.ckks.types import CiphertextType
+from fhelium.frontends.tracing import trace
 from fhelium.kernels.cpu.buffers import POOL
 from fhelium.scheme.ciphertext import Ciphertext
+from fhelium.scheme.encoding import decode, encode
+from fhelium.scheme.encryption import decrypt, encrypt
+from fhelium.scheme.keys import generate_secret_key
 from fhelium.scheme.parameters import Parameters
 
 pytestmark = needs_fma
@@ -189,6 +202,11 @@ Wrong = Callable[[torch.Tensor], object]
         (lambda x: x[:1], ValueError, r"input 0 has shape \[1, 3, 4096\], expected \[batch..., 2"),
         (lambda x: x.double(), TypeError, "input 0 has dtype torch.float64, expected torch.int64"),
         (lambda x: x.int(), TypeError, "input 0 has dtype torch.int32, expected torch.int64"),
+        (
+            lambda x: x.to_sparse(),
+            TypeError,
+            "is torch.sparse_coo, expected torch.strided: call to",
+        ),
         (lambda x: x.numpy(), TypeError, "input 0 is a ndarray, expected a Ciphertext or its tens"),
         (lambda x: x - (1 << 62), ValueError, r"input 0 has residues from -\d+ to -\d+ in limb 0"),
         (lambda x: x + LIMB, ValueError, r"input 0 has residues from \d+ to \d+ in limb 2, expect"),
@@ -251,3 +269,56 @@ def test_a_batch_that_does_not_fit_is_refused() -> None:
     x, y = (each.data for each in inputs())
     with pytest.raises((ValueError, RuntimeError), match=r"length 3 .* broadcastable to \[2\]"):
         linked("cpu-default").run(torch.stack([x] * 2), torch.stack([y] * 3))
+
+
+LARGE = """
+!a = !rns.poly<basis = Q[0:2], components = 40, form = evaluation>
+!b = !rns.poly<basis = Q[0:2], components = 79, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !a, %y: !a) -> (!b, !b, !a) {
+    %product = rns.mul %x, %y : (!a, !a) -> !b
+    %square = rns.square %x : !a -> !b
+    %d = rns.sub %x, %y : (!a, !a) -> !a
+    %e = rns.add %d, %y : (!a, !a) -> !a
+    %f = rns.add %e, %d : (!a, !a) -> !a
+    %g = rns.sub %f, %e : (!a, !a) -> !a
+    %h = rns.add %g, %x : (!a, !a) -> !a
+    func.return %product, %square, %h : !b, !b, !a
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("pipeline", [ON_CPU, f"rns-fuse,{ON_CPU}"])
+def test_ops_larger_than_any_kernel_run_by_the_reference(pipeline: str) -> None:
+    parameters = Parameters.build(ring_degree=64, depth=1, scale_bits=40, insecure=True)
+    program = Program.parse(LARGE.replace("PARAMETERS", str(parameters.to_attribute())))
+    moduli = parameters.ring.moduli(parameters.q_limbs(1), torch.device("cpu"))
+    x, y = (torch.randint(1 << 62, (40, 2, 64)) % moduli for _ in range(2))
+    expected, found = (
+        OperationBackend().link(Compilation(program, pipeline=Pipeline.parse(each))).run(x, y)
+        for each in ("", pipeline)
+    )
+    assert isinstance(found, tuple)
+    assert isinstance(expected, tuple)
+    assert all(map(torch.equal, found, expected))
+
+
+def test_more_limbs_than_a_kernel_converts_run_by_the_reference() -> None:
+    parameters = Parameters.build(ring_degree=64, depth=135, scale_bits=40, digits=1, insecure=True)
+    secret = generate_secret_key(parameters)
+    program = trace(lambda x: x * x + x.rotate(1), parameters)
+    keys = generate_program_keys(program, secret)
+    x = encrypt(encode([0.5] * parameters.slots, parameters), secret)
+    results = [
+        OperationBackend(named_resources=keys)
+        .link(Compilation(program, pipeline=Pipeline.parse(pipeline)))
+        .run(x)
+        for pipeline in ("convert-ckks-to-rns", "cpu-default")
+    ]
+    found = [
+        decode(decrypt(result, secret)) for result in results if isinstance(result, Ciphertext)
+    ]
+    assert len(found) == 2
+    assert np.abs(found[0] - 0.75).max() < 1e-6
+    assert np.abs(found[1] - 0.75).max() < 1e-6

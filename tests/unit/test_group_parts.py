@@ -4,6 +4,7 @@ A rank that stays alone, or has made a part before, makes fewer groups than anot
 group may depend on how many groups its process has made.
 """
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import torch
 import torch.distributed
 from collective_programs import Group, module, run
 from conftest import OnRanks
+
+from fhelium.backend.torch_family.collectives.groups import _PARTS
 
 SUM = """
   %NAME = dist.all_reduce %x in %GROUP : tensor<1xi64> combine {
@@ -115,9 +118,45 @@ def of_another_group(group: Group) -> Any:
     return int(run(program, Group(own), x)[0])
 
 
+NARROW = """
+func.func @main(%a: i8) -> (i8, i8, i8, i1) {
+  %world = fhelium.resource @world : !dist.group
+  %one = arith.constant 1 : i8
+  %zero = arith.constant 0 : i8
+  %b = dist.broadcast %a from 0 in %world : i8
+  %next = arith.addi %b, %one : i8
+  %sum = dist.all_reduce %a in %world : i8 combine {
+  ^bb0(%u: i8, %v: i8):
+    %w = arith.addi %u, %v : i8
+    dist.yield %w : i8
+  }
+  %largest = arith.maxsi %next, %zero : i8
+  %negative = arith.cmpi slt, %next, %zero : i8
+  func.return %next, %sum, %largest, %negative : i8, i8, i8, i1
+}"""
+
+
+def narrow(group: Group) -> Any:
+    return [int(number) for number in run(module(NARROW), group, 127)]
+
+
+def deadlines(group: Group) -> Any:
+    """What a part that was split before has after the deadline of its group has changed."""
+    program = module(LOOP.replace("%three = arith.constant 3", "%three = arith.constant 1"))
+    before, x = group.deadline, torch.tensor([value(group.rank)])
+    group.set_deadline(before - timedelta(seconds=1))
+    run(program, group, x)
+    parts = _PARTS[group.process_group].of_members.values()
+    found = {part.deadline for part in parts}
+    group.set_deadline(before)
+    run(program, group, x)
+    used = {part.deadline for part in parts}
+    return before in used, before - timedelta(seconds=1) in found
+
+
 def run_checks() -> dict[str, Any]:
     group = Group()
-    checks = (of_another_group, several, nested, in_a_loop)
+    checks = (of_another_group, several, nested, in_a_loop, narrow, deadlines)
     return {check.__name__: check(group) for check in checks}
 
 
@@ -133,6 +172,14 @@ def test_splits_that_differ(seen: Any) -> None:
             for colors in COLORS
         ]
         assert found["several"] == [expected, expected]
+
+
+def test_narrow_integers_wrap_after_collectives(seen: Any) -> None:
+    assert [found["narrow"] for found in seen] == [[-128, 125, 0, True]] * 3
+
+
+def test_parts_follow_the_deadline_of_their_group(seen: Any) -> None:
+    assert [found["deadlines"] for found in seen] == [(True, True)] * 3
 
 
 def test_a_split_of_a_split(seen: Any) -> None:

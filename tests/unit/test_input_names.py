@@ -159,3 +159,10 @@ def test_inputs_by_position_need_no_names():
     assert np.abs(decode(decrypt(result, key)) - 2.0).max() < 1e-6  # pyright: ignore
     with pytest.raises(ProgramError, match="found the name 'left'"):
         executable.input_names  # noqa: B018  # pyright: ignore
+
+
+def test_a_name_of_digits_alone_goes_through_passes():
+    program = fhelium.compile(
+        lambda _1, _2: _1 - _2, (torch.zeros(4), torch.zeros(4)), pipeline="secure-default"
+    )
+    assert input_names(program) == ("_1", "_2")

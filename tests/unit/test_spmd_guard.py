@@ -18,6 +18,7 @@ from fhelium.backend import (
     Compilation,
     OperationBackend,
     Pipeline,
+    ProcessGroupExecutionResource,
     Program,
     ResourceBindings,
 )
@@ -52,7 +53,15 @@ def another_input() -> Told:
     assert guard is not None
     rank = torch.distributed.get_rank()
     with guard.run():
-        return tell(guard.agree, {"input x": f"torch.int64 [{rank // 2}]", "input i": "int"})
+        inputs = {"input x": f"torch.int64 [{rank // 2}]", "input i": "int"}
+        return tell(guard.agree, inputs, None)
+
+
+def of_secrets(*key_ids: str | None) -> Told:
+    guard = linked(SUM)._guard
+    assert guard is not None
+    with guard.run():
+        return tell(guard.agree, {}, key_ids[torch.distributed.get_rank()])
 
 
 def same_twice() -> list[Any]:
@@ -75,6 +84,8 @@ def differences(parameters: Parameters) -> dict[str, Any]:
         "pipeline": run_each(SUM, pipelines=("canonicalize", assigned)),
         "majority": run_each(OTHER, SUM, SUM),
         "input": another_input(),
+        "secret": of_secrets("ab" * 16, None, "cd" * 16),
+        "one secret": of_secrets(None, "ab" * 16, "ab" * 16),
         "same": same_twice(),
     }
 
@@ -112,6 +123,15 @@ def test_the_same_program_runs_and_errors_leave_the_group_alone(seen: list[dict[
         assert first == second == (VALUES * 3 + 3).tolist()
         assert error == ("TypeError", "input 1 is a str, expected int")
         assert own == 0
+
+
+def test_ranks_with_keys_of_several_secrets_are_refused(seen: list[dict[str, Any]]) -> None:
+    message = (
+        "the ranks of @world have keys or ciphertexts of several secret keys: rank 0 abababab, "
+        "rank 2 cdcdcdcd: use keys of one fhelium-keys run, and what was encrypted with them"
+    )
+    assert [each["secret"] for each in seen] == [("RankMismatchError", message)] * 3
+    assert [each["one secret"] for each in seen] == [("nothing", "")] * 3
 
 
 def test_signatures_leave_out_what_may_differ() -> None:
@@ -173,6 +193,28 @@ def test_a_rank_that_raises_is_named(on_ranks: OnRanks, ranks: int) -> None:
             f"dist.all_reduce in @world failed on rank {rank}: rank {ranks - 1} raised IndexError: "
             "index 9 is outside dimension 0 of size 5 in tensor.extract at <string>:4:10 ("
         )
+
+
+def fail_after_runs_without_the_last() -> tuple[Told, Told]:
+    pair = torch.distributed.new_group([0, 1])
+    if torch.distributed.get_rank() < 2:
+        assert isinstance(pair, torch.distributed.ProcessGroup)
+        group = BoundResource("world", "process-group", ProcessGroupExecutionResource(pair))
+        backend = OperationBackend(named_resources=ResourceBindings([group]))
+        executable = backend.link(Compilation(Program.parse(SUM)))
+        for _ in range(2):
+            executable.run(VALUES, 0)
+    return run_each(SUM, OTHER), run_until_a_rank_fails(None)
+
+
+def test_ranks_may_have_made_other_numbers_of_runs(on_ranks: OnRanks) -> None:
+    found = on_ranks(fail_after_runs_without_the_last, 3)
+    for (kind, text), _ in found:
+        assert kind == "RankMismatchError"
+        assert "rank 2 differs from rank 0 in its program" in text
+    for _, (kind, text) in found[:2]:
+        assert kind == "LostRankError"
+        assert ": rank 2 raised IndexError: index 9 is outside dimension 0 of size 5 in" in text
 
 
 def stay_away(ended: bool) -> Told:

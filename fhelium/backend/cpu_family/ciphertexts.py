@@ -25,6 +25,7 @@ from fhelium.dialects import ckks
 from fhelium.kernels.cpu import operations
 from fhelium.kernels.cpu.ciphertexts import Division, KeySwitch
 from fhelium.kernels.cpu.host import host
+from fhelium.kernels.cpu.sizes import SizeError
 from fhelium.kernels.galois import conjugation_element, galois_element
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
 from fhelium.scheme.parameters import Parameters
@@ -137,10 +138,15 @@ class CpuCiphertextImplementation(TorchCiphertextImplementation):
         in_place: bool,
     ) -> PreparedCall:
         """Bind the op and load its kernels; `resources` are its keys, then the parameters."""
-        prepared = super().prepare(invocation, resources, in_place=in_place)
         parameters = resources[-1].value
         assert isinstance(parameters, Parameters)
-        load_kernels(self.name, prepared, parameters.ring, invocation, resources, in_place=in_place)
+        ring = parameters.ring
+        try:
+            prepared = super().prepare(invocation, resources, in_place=in_place)
+            load_kernels(self.name, prepared, ring, invocation, resources, in_place=in_place)
+        except SizeError:
+            (operation,) = self.operation_types
+            return reference.KERNELS[operation](Call(parameters, invocation, resources))
         return prepared
 
 

@@ -24,6 +24,7 @@ from fhelium.kernels.cpu.fused import Code, Recipe
 from fhelium.kernels.cpu.host import Host, host
 from fhelium.kernels.cpu.launch import Entries, launch
 from fhelium.kernels.cpu.loader import CompiledKernel, compiled
+from fhelium.kernels.cpu.sizes import SizeError
 from fhelium.kernels.ring import Ring
 from fhelium.passes.implementation_families import FAMILIES
 
@@ -205,7 +206,7 @@ class CpuFusedImplementation(TorchFusedImplementation):
 def _fused_call(
     invocation: OperationInvocation, resources: tuple[BoundResource, ...]
 ) -> FusedCall | None:
-    """Return the call of a region; None where there is no host for kernels, or no input."""
+    """Return the call of a region; None where none can run, or there is no input."""
     machine, ring = host(), resources[-1].value
     assert isinstance(ring, Ring)
     if machine is None or not invocation.operand_count:
@@ -214,4 +215,7 @@ def _fused_call(
     assert isinstance(outline, Outline)
     assert limbs is not None
     components = tuple(count or 0 for count in invocation.operand_components)
-    return FusedCall.of(ring, machine, limbs, outline, components)
+    try:
+        return FusedCall.of(ring, machine, limbs, outline, components)
+    except SizeError:
+        return None

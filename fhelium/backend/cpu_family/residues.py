@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from fhelium.backend.cpu_family.loading import load_kernels
 from fhelium.backend.invocation import OperationInvocation
 from fhelium.backend.resources import BoundResource
+from fhelium.backend.torch_family import residues as reference
 from fhelium.backend.torch_family.residues import (
     Bound,
     Kernel,
@@ -19,6 +20,7 @@ from fhelium.backend.torch_family.residues import (
 )
 from fhelium.dialects import rns
 from fhelium.kernels.cpu import operations
+from fhelium.kernels.cpu.sizes import SizeError
 from fhelium.kernels.ring import Ring
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
 
@@ -67,10 +69,14 @@ class CpuResidueImplementation(TorchResidueImplementation):
         in_place: bool,
     ) -> Bound:
         """Bind the kernel and load it; the ring comes last in `resources`."""
-        prepared = super().prepare(invocation, resources, in_place=in_place)
         ring = resources[-1].value
         assert isinstance(ring, Ring)
-        load_kernels(self.name, prepared, ring, invocation, resources, in_place=in_place)
+        try:
+            prepared = super().prepare(invocation, resources, in_place=in_place)
+            load_kernels(self.name, prepared, ring, invocation, resources, in_place=in_place)
+        except SizeError:
+            (operation,) = self.operation_types
+            return reference.KERNELS[operation](reference.Call(ring, invocation, resources))
         return prepared
 
 

@@ -132,13 +132,15 @@ def _input_names(model: torch.nn.Module | Callable[..., object], count: int) -> 
 def _secret_positions(secret: Sequence[str | int] | None, names: Sequence[str]) -> set[int]:
     if secret is None:
         return set(range(len(names)))
-    if isinstance(secret, str):
-        raise TypeError(f"found secret = {secret!r}, expected a list of names: [{secret!r}]")
+    if isinstance(secret, str | int):
+        raise TypeError(
+            f"found secret = {secret!r}, expected a list of names or positions: [{secret!r}]"
+        )
     positions: set[int] = set()
     for each in secret:
         if isinstance(each, str) and each in names:
             positions.add(names.index(each))
-        elif isinstance(each, int) and 0 <= each < len(names):
+        elif isinstance(each, int) and not isinstance(each, bool) and 0 <= each < len(names):
             positions.add(each)
         else:
             similar = nearest(str(each), names)

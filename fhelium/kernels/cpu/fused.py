@@ -22,7 +22,7 @@ from fhelium.kernels.cpu.builder import KernelBuilder
 from fhelium.kernels.cpu.elementwise import ROWS_WORDS, operand_pointer, split_item
 from fhelium.kernels.cpu.gather import gathered
 from fhelium.kernels.cpu.residues import LIMIT, Modulus, Residue, load_residue, to_doubles
-from fhelium.kernels.cpu.sizes import Components
+from fhelium.kernels.cpu.sizes import Components, SizeError
 
 OPERAND_WORDS = ROWS_WORDS + 1
 """Arguments of an input or a result: address, and the words between entries, limbs, components."""
@@ -61,8 +61,8 @@ class Recipe:
     """What one kernel computes: the components of its inputs, its steps, and its results.
 
     Values are numbered: inputs first, then the values of steps (code, a, b) in order. Raises
-    `ValueError` for a step of another kind, or of values that are not there yet, and for more than
-    `LARGEST` values.
+    `ValueError` for a step of another kind, or of values that are not there yet, and `SizeError`
+    for more than `LARGEST` values.
     """
 
     components: tuple[int, ...]
@@ -91,7 +91,7 @@ class Recipe:
         if not all(0 <= value < inputs + len(self.steps) for value in self.results):
             raise ValueError(f"found the results {self.results}, expected values of the kernel")
         if (count := sum(self.value_components)) > LARGEST:
-            raise ValueError(
+            raise SizeError(
                 f"found {count} values of one component, expected at most {LARGEST}: cut the kernel"
             )
 

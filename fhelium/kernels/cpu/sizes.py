@@ -12,6 +12,10 @@ WIDTHS = (1, 2, 4, 8)
 """The words of a vector."""
 
 
+class SizeError(ValueError):
+    """A kernel of a size that none is built for."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """The integers from `least`, which may depend on the vector width, to `most`."""
@@ -21,14 +25,14 @@ class Limits:
     powers_of_two: bool = False
 
     def check(self, what: str, value: int, width: int, fix: str) -> None:
-        """Raise `ValueError` for another value; `fix` says how to give one that is allowed."""
+        """Raise `SizeError` for another value; `fix` says how to give one that is allowed."""
         least = self.least if isinstance(self.least, int) else self.least(width)
         allowed = least <= value <= self.most
         if allowed and not (self.powers_of_two and value & (value - 1)):
             return
         kind = "a power of two" if self.powers_of_two else "a number"
         vectors = "" if isinstance(self.least, int) else f" for vectors of {width}"
-        raise ValueError(
+        raise SizeError(
             f"found {value} for {what}, expected {kind} from {least} to {self.most}{vectors}: {fix}"
         )
 

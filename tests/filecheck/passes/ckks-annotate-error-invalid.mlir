@@ -6,7 +6,7 @@
 // RANKS: error: pass 'ckks-annotate-error': found ranks=0, expected at least 1
 
 !ct = !ckks.ciphertext<level = 0, scale = 2^5, components = 2, form = evaluation>
-// expected-error@below {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: how large errors are depends on them, and ckks-select-parameters chooses some}}
+// expected-error@below {{found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: how large errors are depends on them: ckks-default chooses some, for secret tensors secure-default}}
 builtin.module {
   func.func @no_parameters(%x: !ct) {
     func.return

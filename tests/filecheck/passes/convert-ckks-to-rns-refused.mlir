@@ -3,7 +3,7 @@
 // What can't be lowered is refused at its place, before anything is changed.
 
 !ct = !ckks.ciphertext<level = 1, scale = 2^6, components = 2, form = evaluation>
-// expected-error@+1 {{pass convert-ckks-to-rns: found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: the primes of each level come from there, and ckks-select-parameters chooses some}}
+// expected-error@+1 {{pass convert-ckks-to-rns: found nothing for ckks.parameters on the module, expected #ckks.parameters<..>: the primes of each level come from there: ckks-default chooses some, for secret tensors secure-default}}
 builtin.module {
   func.func @no_parameters(%x: !ct) {
     %a = ckks.negate %x : !ct

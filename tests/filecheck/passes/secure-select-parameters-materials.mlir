@@ -38,3 +38,15 @@ func.func @main(%x: !secure.tensor<8>) -> !secure.tensor<8> {
   %y = secure.mul %x, %w : !secure.tensor<8>, tensor<8xf64>
   func.return %y : !secure.tensor<8>
 }
+
+// -----
+
+// A public input is as large as any other.
+// CHECK: moduli = {{\[}}[70368743669761]], {{.*}} scale = 2^38,
+func.func @main(%x: !secure.tensor<8>, %p: tensor<8xf64>) -> !secure.tensor<8> {
+  %a = secure.add %x, %p : !secure.tensor<8>, tensor<8xf64>
+  %b = secure.add %a, %a : !secure.tensor<8>, !secure.tensor<8>
+  %c = secure.sub %b, %b : !secure.tensor<8>, !secure.tensor<8>
+  %y = secure.add %c, %c : !secure.tensor<8>, !secure.tensor<8>
+  func.return %y : !secure.tensor<8>
+}

@@ -91,4 +91,7 @@ def split(call: Call) -> tuple[Any]:
     parts.splits += 1
     if members not in parts.of_members:
         parts.of_members[members] = group.part(members, f"split {parts.splits} by {color}")
-    return (BoundResource(call.name, PROCESS_GROUP_RESOURCE_KIND, parts.of_members[members]),)
+    part = parts.of_members[members]
+    if part.deadline != group.deadline:
+        part.set_deadline(group.deadline)
+    return (BoundResource(call.name, PROCESS_GROUP_RESOURCE_KIND, part),)
