@@ -12,7 +12,7 @@ from xdsl.traits import IsTerminator
 
 from fhelium.analyses.calibration import Calibration, CalibrationError
 from fhelium.analyses.cost_model import NOTHING, Cost, CostModel
-from fhelium.analyses.program_parameters import program_parameters
+from fhelium.analyses.program_parameters import CHOSEN_BY, program_parameters
 from fhelium.dialects import rns
 from fhelium.dialects.core import MaterialOp, ResourceType
 from fhelium.passes.failure import PassFailure
@@ -142,11 +142,7 @@ def costs_of(
         )
     if trips < 0:
         raise PassFailure(module, f"found trips={trips}, expected at least 0")
-    parameters = program_parameters(
-        module,
-        "what ops cost depends on them: ckks-default chooses some, for secret tensors "
-        "secure-default",
-    )
+    parameters = program_parameters(module, f"what ops cost depends on them: {CHOSEN_BY}")
     try:
         model = CostModel(parameters, Calibration.load(calibration), family)
     except CalibrationError as error:

@@ -6,6 +6,9 @@ from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.parameters import Parameters
 
+CHOSEN_BY = "ckks-default chooses some, for secret tensors secure-default"
+"""How a program gets parameters, for a `why`."""
+
 
 def program_parameters(module: ModuleOp, why: str) -> Parameters:
     """Return the checked parameters of a module; `why` says what they are needed for.

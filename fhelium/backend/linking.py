@@ -27,7 +27,7 @@ from fhelium.backend.resources import (
     ResourceBindings,
     ResourceRequirement,
 )
-from fhelium.backend.specs import state_is_assigned
+from fhelium.backend.specs import assignment_of, state_is_assigned
 from fhelium.backend.spmd_guard import group_sizes
 from fhelium.backend.traced_executable import TracedExecutable
 from fhelium.backend.values import check_residues, checked_payload
@@ -55,14 +55,6 @@ class LinkError(ProgramError):
     """A program that cannot be linked, with every reason and its place."""
 
 
-def link(
-    backend: OperationBackend, compilation: Compilation, pipeline: Pipeline
-) -> ProgramExecutable:
-    """Return an executable of `compilation`. Raises `ProgramError` and `LinkError`."""
-    with _without_collection():
-        return _link(backend, compilation, pipeline)
-
-
 @contextmanager
 def _without_collection() -> Iterator[None]:
     """Stop Python's cyclic garbage collector, if it runs, for as long as a link takes.
@@ -79,9 +71,11 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _link(
+@_without_collection()
+def link(
     backend: OperationBackend, compilation: Compilation, pipeline: Pipeline
 ) -> ProgramExecutable:
+    """Return an executable of `compilation`. Raises `ProgramError` and `LinkError`."""
     compilation.program.verify()
     program = _lowered(compilation.program, pipeline)
     if program is not None:
@@ -267,9 +261,7 @@ class _Linker:
                 if missing := state.unassigned():
                     self.fault(
                         function,
-                        f"{name} has the type {state}, expected an assigned "
-                        f"{' and '.join(missing)}: run a scheduling pass, as ckks-default does, "
-                        "or write it in the text",
+                        f"{name} has the type {state}, {assignment_of(missing)}",
                     )
 
     def bind_resources(

@@ -48,7 +48,6 @@ class Position:
 
 @dataclass(frozen=True)
 class _Failure:
-    run: int
     kind: str
     text: str
 
@@ -160,7 +159,7 @@ class RankWatch:
             for rank, text in self._read(kind, ranks).items():
                 run, reason = text.split(" ", 1)
                 if int(run) >= self.position.run:
-                    found[rank] = _Failure(int(run), kind, reason)
+                    found[rank] = _Failure(kind, reason)
         return found
 
     def _read(self, what: str, ranks: Collection[int]) -> dict[int, str]:

@@ -83,12 +83,16 @@ def state_is_assigned(operation: Operation) -> str | None:
     for value in (*operation.operands, *operation.results):
         for state in state_types(value.type):
             if missing := state.unassigned():
-                return (
-                    f"{operation.name} has a value of type {state}, expected an assigned "
-                    f"{' and '.join(missing)}: run a scheduling pass, as ckks-default does, "
-                    "or write it in the text"
-                )
+                return f"{operation.name} has a value of type {state}, {assignment_of(missing)}"
     return None
+
+
+def assignment_of(fields: Iterable[str]) -> str:
+    """Return what is expected of a type without these fields, and who assigns them."""
+    return (
+        f"expected an assigned {' and '.join(fields)}: run a scheduling pass, as ckks-default "
+        "does, or write it in the text"
+    )
 
 
 EFFECTS: Mapping[type[Operation], OperationEffect] = MappingProxyType(

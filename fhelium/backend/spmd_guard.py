@@ -29,7 +29,7 @@ from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.distributed import CollectiveOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.program import Program
-from fhelium.scheme.key_identity import KEY_ID_BYTES
+from fhelium.scheme.key_identity import KEY_ID_BYTES, ONE_SECRET
 
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 
@@ -251,8 +251,8 @@ def _check_one_secret(name: str, secrets: Sequence[bytes]) -> None:
     if len({*known.values()}) > 1:
         told = ", ".join(f"rank {rank} {secret.hex()[:8]}" for rank, secret in known.items())
         raise RankMismatchError(
-            f"the ranks of @{name} have keys or ciphertexts of several secret keys: {told}: use "
-            "keys of one fhelium-keys run, and what was encrypted with them"
+            f"the ranks of @{name} have keys or ciphertexts of several secret keys: {told}: "
+            f"{ONE_SECRET}"
         )
 
 

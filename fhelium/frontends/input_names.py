@@ -23,9 +23,8 @@ def name_inputs(function: FuncOp, names: Sequence[str]) -> None:
     entries: list[DictionaryAttr] = []
     for argument, name, entry in zip(arguments, names, old, strict=True):
         if name.isascii() and SSAValue.is_valid_name(name):  # what MLIR text can say
-            argument.name_hint = name
             # Of `_1` nothing is left, which a copy of the program could not be named.
-            argument.name_hint = argument.name_hint or None
+            argument.name_hint = SSAValue.extract_valid_name(name) or None
         said = {} if argument.name_hint == name else {INPUT_NAME: StringAttr(name)}
         entries.append(DictionaryAttr({**entry.data, **said}))
     if any(entry.data for entry in entries):

@@ -17,7 +17,7 @@ from xdsl.traits import IsTerminator
 
 from fhelium.analyses.ciphertext_states import holds_state, require_states
 from fhelium.analyses.error_analysis import ErrorAnalysis, TrackedValue
-from fhelium.analyses.program_parameters import program_parameters
+from fhelium.analyses.program_parameters import CHOSEN_BY, program_parameters
 from fhelium.analyses.rank_dependence import yielded
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
@@ -77,11 +77,7 @@ class CkksAnnotateErrorPass(ModulePass):
         encrypted = [inner for inner in op.walk() if _handles_ciphertexts(inner)]
         if not encrypted:
             return
-        parameters = program_parameters(
-            op,
-            "how large errors are depends on them: ckks-default chooses some, for secret tensors "
-            "secure-default",
-        )
+        parameters = program_parameters(op, f"how large errors are depends on them: {CHOSEN_BY}")
         for inner in encrypted:
             require_states(inner, _types(inner), parameters)
         errors = ErrorAnalysis(parameters, float(self.largest))

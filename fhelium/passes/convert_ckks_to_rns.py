@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.analyses.ciphertext_states import holds_state, require_states
-from fhelium.analyses.program_parameters import program_parameters
+from fhelium.analyses.program_parameters import CHOSEN_BY, program_parameters
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
@@ -52,9 +52,7 @@ class ConvertCkksToRnsPass(ModulePass):
         if not any(map(_is_ckks, operations)):
             return
         parameters = program_parameters(
-            op,
-            "the primes of each level come from there: ckks-default chooses some, for secret "
-            "tensors secure-default",
+            op, f"the primes of each level come from there: {CHOSEN_BY}"
         )
         for inner in operations:
             _check(inner, op, parameters)

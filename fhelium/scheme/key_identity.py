@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 KEY_ID_BYTES = 16
 
+ONE_SECRET = "use keys of one fhelium-keys run, and what was encrypted with them"
+"""What helps where objects belong to several secrets."""
+
 
 def check_key_id(key_id: object) -> None:
     """Raise `ValueError` unless this is the name of a secret, or None."""
@@ -35,6 +38,6 @@ class KeyOwner:
         if key_id not in (None, self.key_id):
             raise ValueError(
                 f"{what} is of the secret key {key_id[:8]}, expected {self.key_id[:8]} like "
-                f"{self.what}: use keys of one fhelium-keys run, and what was encrypted with them"
+                f"{self.what}: {ONE_SECRET}"
             )
         return self

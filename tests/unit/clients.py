@@ -1,15 +1,16 @@
-"""A client with seeded keys, and what the error analysis says of its programs. For tests alone."""
+"""A client with seeded keys, and what is known of the programs that it runs. For tests alone."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from fhelium.backend import BoundResource, OperationBackend, ResourceBindings, ResourceRequirement
-from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
+from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.rns.types import Form
 from fhelium.frontends.program import Program
 from fhelium.kernels.ntt import intt
@@ -88,6 +89,14 @@ class Client:
             return Plaintext(data, self.parameters, plaintext.level, plaintext.scale, "coefficient")
         return plaintext
 
+    def inputs(self, program: Program, plain: Iterable[Values]) -> list[object]:
+        """Return values as the first inputs of a program, in ciphertexts of the types it asks."""
+        arguments = program.function().body.block.args
+        return [
+            self.input(values, CiphertextType.of(argument), number)
+            for number, (values, argument) in enumerate(zip(plain, arguments, strict=False))
+        ]
+
     def values(self, result: object) -> Values:
         """Return what a ciphertext decrypts to."""
         assert isinstance(result, Ciphertext)
@@ -108,14 +117,28 @@ def results_of(result: object) -> tuple[Ciphertext, ...]:
     return ciphertexts
 
 
-def annotated_bits(program: Program, name: str = "main") -> list[float]:
-    """Return the estimated bits of precision of each result of a function."""
+def unassigned(program: Program) -> list[StateType]:
+    """Return the types of values that lack a field."""
+    types = [type for op in program.module.walk() for type in op.result_types]
+    blocks = [b for op in program.module.walk() for r in op.regions for b in r.blocks]
+    types += [type for block in blocks for type in block.arg_types]
+    return [type for type in types if isinstance(type, StateType) and type.unassigned()]
+
+
+def annotated_results(program: Program, name: str = "main") -> tuple[Sequence[SSAValue], bool]:
+    """Return the results of a function with their errors, and whether a message may overflow."""
     annotated = program.clone()
     ANNOTATE.apply(annotated)
     end = annotated.function(name).body.block.last_op
     assert end is not None
+    overflows = any(MAY_OVERFLOW in op.attributes for op in annotated.module.walk())
+    return end.operands, overflows
+
+
+def annotated_bits(program: Program, name: str = "main") -> list[float]:
+    """Return the estimated bits of precision of each result of a function."""
     bits: list[float] = []
-    for value in end.operands:
+    for value in annotated_results(program, name)[0]:
         assert isinstance(value.owner, Operation)
         attribute = value.owner.attributes[PRECISION]
         assert isinstance(attribute, FloatAttr)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import torch.distributed
 from xdsl.ir import Attribute
 
@@ -29,6 +30,15 @@ def _checked_attributes() -> Iterator[None]:
     checks = Attribute.__post_init__
     yield
     Attribute.__post_init__ = checks
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Small tensors gain nothing from threads, and lose much on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Random circuits three ways: ckks ops whole, lowered to rns, and numpy on the plain values."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,13 +95,7 @@ def check(circuit: Circuit) -> None:
             assert error <= bound, f"result {position} {name}"
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small tensors gain nothing from threads, and lose much on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 THOROUGH = settings(

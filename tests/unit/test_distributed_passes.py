@@ -21,7 +21,6 @@ from fhelium.backend import (
     ProcessGroupExecutionResource,
     ResourceBindings,
 )
-from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.frontends.tracing import Vector, trace
 from fhelium.scheme.parameters import Parameters
 
@@ -84,11 +83,7 @@ def random_function(seed: int) -> Callable[[Vector, Vector], tuple[Vector, ...]]
 
 def run_random(seed: int, pipeline: str, client: Client, backend: OperationBackend) -> list[Any]:
     program = trace(random_function(seed), SMALL)
-    arguments = program.function("main").body.block.args
-    inputs = [
-        client.input(message(i, SMALL.slots), CiphertextType.of(argument), i)
-        for i, argument in enumerate(arguments)
-    ]
+    inputs = client.inputs(program, [message(i, SMALL.slots) for i in range(2)])
     linked = backend.link(Compilation(program), pipeline=Pipeline.parse(pipeline))
     return [result.data for result in results_of(linked.run(*inputs))]
 

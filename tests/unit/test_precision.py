@@ -5,11 +5,10 @@ messages that are uniform in [-1, 1]. Parameters at N = 2^12 are INSECURE, for t
 N = 2^14 have 128-bit security. Keys and inputs are seeded.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 from clients import ANNOTATE, annotated_bits, client_of, results_of
 
 from fhelium.backend import Compilation, Pipeline, default_pipeline
@@ -288,9 +287,4 @@ def test_more_origins_than_are_told_apart():
     assert 3 <= bits(7) - bits(13) <= 4.5
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
-from clients import ANNOTATE, annotated_bits, client_of, message, results_of
+from clients import annotated_bits, annotated_results, client_of, message, results_of, unassigned
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from stateless_circuits import Stateless, Wire, stateless
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from fhelium.backend import Compilation
 from fhelium.dialects.ckks.parameters import PARAMETERS
-from fhelium.dialects.ckks.types import CiphertextType, StateType
+from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.frontends.program import Program
-from fhelium.passes.ckks_annotate_error import MAY_OVERFLOW
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.parameters import Parameters
 
@@ -40,20 +37,7 @@ ASSIGNING = (
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def fully_assigned(program: Program) -> bool:
-    values: list[SSAValue] = []
-    for op in program.module.walk():
-        values += op.results
-        values += [a for region in op.regions for block in region.blocks for a in block.args]
-    return not any(value.type.unassigned() for value in values if isinstance(value.type, StateType))
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 THOROUGH = settings(
@@ -94,7 +78,7 @@ def scheduled(text: str, pipeline: str, parameters: Parameters) -> Program:
     program.verify()
     program.module.attributes[PARAMETERS] = parameters.to_attribute()
     Pipeline.parse(pipeline).apply(program)
-    assert fully_assigned(program)
+    assert unassigned(program) == []
     again = program.clone()
     Pipeline.parse(ASSIGNING).apply(again)
     assert str(again) == str(program)
@@ -103,12 +87,8 @@ def scheduled(text: str, pipeline: str, parameters: Parameters) -> Program:
 
 def estimated(program: Program) -> bool:
     """Return whether the error of each result is known, and no message may overflow."""
-    annotated = program.clone()
-    ANNOTATE.apply(annotated)
-    end = annotated.function().body.block.last_op
-    assert end is not None
-    overflows = any(MAY_OVERFLOW in op.attributes for op in annotated.module.walk())
-    return not overflows and all(isinstance(operand.owner, Operation) for operand in end.operands)
+    results, overflows = annotated_results(program)
+    return not overflows and all(isinstance(result.owner, Operation) for result in results)
 
 
 def check(
@@ -116,11 +96,7 @@ def check(
 ) -> None:
     """Run a scheduled program on ciphertexts of the types that it asks for."""
     client = client_of(parameters)
-    types = program.function().function_type.inputs
-    inputs: list[object] = []
-    for number, (plain, type) in enumerate(zip(circuit.inputs, types, strict=False)):
-        assert isinstance(type, CiphertextType)
-        inputs.append(client.input(plain, type, number))
+    inputs = client.inputs(program, circuit.inputs)
     inputs += [torch.from_numpy(vector.copy()) for vector in circuit.vectors]
     executable = client.backend.link(Compilation(program))
     found = results_of(executable.run(*inputs))

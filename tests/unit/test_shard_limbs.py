@@ -24,7 +24,6 @@ from fhelium.backend import (
     ProcessGroupExecutionResource,
     ResourceBindings,
 )
-from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.rns.types import BasisAttr
 from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.tracing import Vector, trace
@@ -68,9 +67,7 @@ def run_case(name: str, ranks: int, client: Client, backend: OperationBackend) -
     """Run a case; for one rank no group is asked for."""
     function, parameters, lower = CASES[name]
     program = trace(function, parameters)
-    arguments = program.function("main").body.block.args
-    types = [CiphertextType.of(argument) for argument in arguments]
-    inputs = [client.input(message(i, 8), type, i) for i, type in enumerate(types)]
+    inputs = client.inputs(program, [message(i, 8) for i in range(2)])
     shard = f",{SHARD % ranks}" if ranks > 1 else ""
     assign = ",fhelium-assign-implementations{target=cpu}" if "generated" in name else ""
     pipeline = Pipeline.parse(f"{lower}{shard},{TIDY}{assign}")

@@ -4,13 +4,12 @@ verifies, means the same, and decrypts to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
-from clients import ANNOTATE, annotated_bits, client_of, results_of
+from clients import annotated_bits, annotated_results, client_of, results_of, unassigned
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -20,12 +19,12 @@ from xdsl.ir import Operation
 from fhelium.backend import Compilation
 from fhelium.client import pack, unpack
 from fhelium.dialects.ckks.parameters import PARAMETERS
-from fhelium.dialects.ckks.types import CiphertextType, StateType
+from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.packed_values import packed_inputs, packed_results
 from fhelium.frontends.program import Program
 from fhelium.interpreters import ckks as on_slots
-from fhelium.passes.ckks_annotate_error import MAY_OVERFLOW, PRECISION
+from fhelium.passes.ckks_annotate_error import PRECISION
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.parameters import Parameters
 
@@ -43,12 +42,7 @@ QUIET = settings(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def scheduled(drawn: Drawn, pipeline: str) -> Program | None:
@@ -65,13 +59,6 @@ def scheduled(drawn: Drawn, pipeline: str) -> Program | None:
             if TOO_DEEP not in said and (before or LOSES_LEVELS not in said):
                 raise
     return None
-
-
-def unassigned(program: Program) -> list[object]:
-    types = [t for op in program.module.walk() for t in op.result_types]
-    blocks = [b for op in program.module.walk() for r in op.regions for b in r.blocks]
-    types += [type for block in blocks for type in block.arg_types]
-    return [type for type in types if isinstance(type, StateType) and type.unassigned()]
 
 
 @pytest.mark.parametrize("pipeline", ["ckks-default", "ckks-lazy"])
@@ -93,14 +80,10 @@ def test_meaning(pipeline: str, drawn: Drawn):
 
 def estimated(program: Program) -> bool:
     """Return whether the error of each result is known, and no message may overflow."""
-    annotated = program.clone()
-    ANNOTATE.apply(annotated)
-    end = annotated.function().body.block.last_op
-    assert end is not None
-    overflows = any(MAY_OVERFLOW in op.attributes for op in annotated.module.walk())
+    results, overflows = annotated_results(program)
     known = [
         isinstance(value.owner, Operation) and PRECISION in value.owner.attributes
-        for value in end.operands
+        for value in results
     ]
     return not overflows and all(known)
 
@@ -115,11 +98,7 @@ def test_decrypts_within_the_bound(pipeline: str, drawn: Drawn):
     assert program is not None
     assume(estimated(program))
     client = client_of(PARAMETERS_FOR_TESTS)
-    types = program.function().function_type.inputs
-    inputs: list[object] = []
-    for number, (plain, type) in enumerate(zip(drawn.inputs, types, strict=False)):
-        assert isinstance(type, CiphertextType)
-        inputs.append(client.input(plain, type, number))
+    inputs = client.inputs(program, drawn.inputs)
     inputs += [torch.from_numpy(vector.real.copy()) for vector in drawn.vectors]
     found = results_of(client.backend.link(Compilation(program)).run(*inputs, drawn.flag))
     for values, expected, bits in zip(found, drawn.results, annotated_bits(program), strict=True):

@@ -1,11 +1,10 @@
 """Traced functions against numpy, and what `trace` says of functions that have no program."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from clients import ANNOTATE, annotated_bits, client_of, message, results_of
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
@@ -34,12 +33,7 @@ Expression = tuple[str, int]
 """Python text over x, y and z, and how many products deep it is."""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def rotate(x, step: int):
