@@ -20,9 +20,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: setup ## score a data set under encryption on RANKS=2 processes
 	$(BIN)/python examples/logistic_regression.py --ranks $(RANKS)
 
-bench: setup ## time the ops of CKKS, with one thread: table, JSON and plot
+bench: setup ## time the ops of CKKS and each kernel, with one thread: tables, JSON and plot
 	$(BIN)/python benchmarks/ckks_ops.py --json build/bench.json
 	$(BIN)/python benchmarks/plot.py build/bench.json build/bench.svg
+	$(BIN)/python benchmarks/roofline.py --json build/roofline.json
 
 test: setup check filecheck unit ## types, style, IR tests and unit tests
 

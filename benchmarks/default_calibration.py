@@ -13,6 +13,7 @@ import torch.distributed
 from fhelium.analyses.calibration import Calibration
 from fhelium.scheme.presets import PRESETS
 from fhelium.tools.calibrate import calibrate, machine
+from fhelium.tools.freed_memory import keep_freed_memory
 from fhelium.tools.joining import join_ranks
 
 NAMES = ("N13", "N14")
@@ -24,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     file = parser.parse_args().file
+    keep_freed_memory()
     join_ranks(TIMEOUT, wanted=True)
     samples = [sample for name in NAMES for sample in calibrate(PRESETS[name]).samples]
     where = machine().removeprefix("measured on ")

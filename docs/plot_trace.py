@@ -1,5 +1,6 @@
 """Draw a trace of `fhelium-run --trace` as a picture: `python docs/plot_trace.py TRACE SVG`."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -42,4 +43,11 @@ def main(source: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trace", help="what fhelium-run --trace wrote")
+    parser.add_argument("picture", help="the SVG file to write")
+    paths = parser.parse_args()
+    try:
+        main(paths.trace, paths.picture)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"plot_trace: cannot draw {paths.trace} to {paths.picture}: {error!r}")

@@ -40,7 +40,7 @@ from fhelium.backend.specs import (
     OperationSpec,
     OperationSpecRegistry,
 )
-from fhelium.backend.spmd_guard import LostRankError, RankMismatchError
+from fhelium.backend.spmd_guard import LostRankError, RankMismatchError, UnfinishedRunError
 from fhelium.backend.torch_family.ciphertexts import (
     TorchCiphertextImplementation,
     ciphertext_contributions,
@@ -106,6 +106,7 @@ __all__ = [
     "TorchMemoryTransferImplementation",
     "TorchProcessGroupQueryImplementation",
     "TorchResidueImplementation",
+    "UnfinishedRunError",
     "ciphertext_contributions",
     "collective_contributions",
     "complete_registry",

@@ -109,7 +109,13 @@ class Checkpoints:
 
     def write(self, number: int, values: Sequence[object], identity: str) -> None:
         """Write what lives on after a stage; the file is whole or not there."""
-        tensors = [torch.as_tensor(value) for value in values]
+        # Numbers are Python's, in 64 bits, where torch would round floats to 32.
+        tensors = [
+            torch.tensor(value, dtype=torch.float64)
+            if isinstance(value, float)
+            else torch.as_tensor(value)
+            for value in values
+        ]
         header = {"identity": identity, "devices": [str(each.device) for each in tensors]}
         text = torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)
         named = {f"value{position}": each for position, each in enumerate(tensors)}

@@ -202,7 +202,8 @@ class ProgramExecutable:
         a note that names the op and its place.
 
         On several ranks, raises `RankMismatchError` on all of them when they do not run the same,
-        and `LostRankError` when another rank does not come to a collective within its deadline.
+        `LostRankError` when another rank does not come to a collective within its deadline, and
+        `UnfinishedRunError` when a run in one of the groups failed before.
         """
         with self._running():
             return self._run(inputs, self._main)

@@ -79,9 +79,9 @@ def link(
     compilation.program.verify()
     program = _lowered(compilation.program, pipeline)
     if program is not None:
-        return _Linker(backend, program, compilation.materials).link()
+        return _Linker(backend, compilation, program).link()
     program = compilation.program.clone()
-    linker = _Linker(backend, program, compilation.materials)
+    linker = _Linker(backend, compilation, program)
     try:
         pipeline.apply(program)
     except ProgramError as error:
@@ -107,8 +107,8 @@ class _Linker:
     """One link under way: what is resolved so far, and what is wrong so far."""
 
     backend: OperationBackend
+    compilation: Compilation
     program: Program
-    materials: Mapping[str, object]
     faults: list[Fault] = field(default_factory=list)
     owner: KeyOwner = field(default_factory=KeyOwner)
 
@@ -186,15 +186,20 @@ class _Linker:
             raise LinkError(error.faults) from error
 
     def check_spmd(self, bound: ResourceBindings) -> None:
-        """Refuse a program whose ranks, where there are several, may not issue the same."""
+        """Refuse a program whose ranks, where there are several, may not issue the same.
+
+        As it was compiled its messages have levels and scales, and once lowered residues alone.
+        """
         sizes = group_sizes(bound)
         if max(sizes.values(), default=1) == 1:
             return
-        try:
-            verify_spmd(self.program.module, sizes)
-        except PassFailure as error:
-            module, sources = self.program.module, self.program.sources
-            self.faults.append(failure_fault(DistVerifySpmdPass.name, error, module, sources))
+        for program in (self.compilation.program, self.program):
+            try:
+                verify_spmd(program.module, sizes)
+            except PassFailure as error:
+                module, sources = program.module, program.sources
+                self.faults.append(failure_fault(DistVerifySpmdPass.name, error, module, sources))
+                return
 
     def check_materials_are_kept(self, dispatches: Mapping[Operation, OperationDispatch]) -> None:
         """Refuse ops that would overwrite a material, which the next run needs."""
@@ -362,16 +367,18 @@ class _Linker:
         bound: dict[Operation, object] = {}
         for operation in material_ops:
             name = operation.symbol_name
-            if name not in self.materials:
-                given = ", ".join("@" + each for each in self.materials) or "none"
+            if name not in self.compilation.materials:
+                given = ", ".join("@" + each for each in self.compilation.materials) or "none"
                 self.fault(operation, f"material @{name} is not bound; bound: {given}")
                 continue
             type = operation.attributes.get(CLIENT_TYPE, operation.result.type)
             what = f"material @{name}"
             try:
-                payload = checked_payload(self.materials[name], type, self.parameters, what)
+                payload = checked_payload(
+                    self.compilation.materials[name], type, self.parameters, what
+                )
                 check_residues(payload, type, self.parameters, what)
-                value = self.materials[name]
+                value = self.compilation.materials[name]
                 if isinstance(value, Ciphertext):
                     self.owner = self.owner.joined_by(what, value.key_id)
                 bound[operation] = payload

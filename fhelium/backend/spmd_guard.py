@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakSet
 
 import torch
 import torch.distributed
@@ -23,6 +24,7 @@ from fhelium.analyses.rank_dependence import group_key
 from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.rank_watch import RankWatch
 from fhelium.backend.resources import BoundResource
+from fhelium.backend.torch_family.collectives import agreement
 from fhelium.backend.torch_family.collectives.agreement import gather_integers
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import StateType
@@ -40,6 +42,14 @@ class LostRankError(RuntimeError):
 
 class RankMismatchError(RuntimeError):
     """Ranks that are about to run different programs."""
+
+
+class UnfinishedRunError(RuntimeError):
+    """A group on which a run has begun and has not come to its end."""
+
+
+_UNDER_WAY: WeakSet[torch.distributed.ProcessGroup] = WeakSet()
+"""Groups with a run on this rank, or a failed one: others may wait in a collective of it still."""
 
 
 Group = tuple[str, ProcessGroupExecutionResource]
@@ -75,13 +85,27 @@ class SpmdGuard:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Watch over one run: what it raises is known to the other ranks."""
+        """Watch over one run: what it raises is known to the other ranks.
+
+        Raises `UnfinishedRunError` for a group of a run that failed after the ranks had agreed,
+        unless they all raised in one collective: others may wait in that run still, and its
+        messages would meet those of this one.
+        """
+        for name, group in self.groups:
+            if group.process_group in _UNDER_WAY:
+                raise UnfinishedRunError(
+                    f"found @{name} in a run that failed or still goes on, expected a group at "
+                    "rest: run one program at a time, and after a failure end all ranks and start "
+                    "them again"
+                )
         self.watch.begin()
         try:
             yield
         except BaseException as error:
             self.watch.report("raised", describe(error))
             raise
+        else:
+            _UNDER_WAY.difference_update({group.process_group for _, group in self.groups})
         finally:
             self.watch.end()
 
@@ -94,6 +118,7 @@ class SpmdGuard:
         digest = hashlib.sha256(json.dumps(parts).encode()).digest()
         secret = bytes.fromhex(key_id or "00" * KEY_ID_BYTES)
         for name, group in self.groups:
+            _UNDER_WAY.add(group.process_group)
             try:
                 row = [self.watch.position.run, *digest, *secret]
                 rows = gather_integers(row, group.device, group)
@@ -102,6 +127,10 @@ class SpmdGuard:
                 if any(each != digest for each in found):
                     raise RankMismatchError(self.difference(name, group, found, parts))
                 _check_one_secret(name, [bytes(rest[len(digest) :]) for _, *rest in rows])
+            except RankMismatchError:
+                # All ranks of the group raise it: none goes on to a collective of the program.
+                _UNDER_WAY.discard(group.process_group)
+                raise
             except RuntimeError as error:
                 self.explain(error, "the comparison of programs", name, group)
                 raise
@@ -146,8 +175,11 @@ class SpmdGuard:
             enter(what)
             try:
                 return call(*arguments)
-            except RuntimeError as error:
-                self.explain(error, what, name, group)
+            except (ValueError, RuntimeError) as error:
+                if group is not None and raised_on_every_rank(error):
+                    _UNDER_WAY.discard(group.process_group)
+                if isinstance(error, RuntimeError):
+                    self.explain(error, what, name, group)
                 raise
 
         return watched
@@ -201,8 +233,17 @@ def compare(what: str, row: Sequence[int]) -> list[list[int]]:
 
 def raised_by_torch(error: BaseException) -> bool:
     """Return whether torch raised, rather than a check of ours or a region of the program."""
+    return _raising_file(error).startswith(TORCH_FOLDER)
+
+
+def raised_on_every_rank(error: BaseException) -> bool:
+    """Return whether the ranks of a collective agreed to raise: none of them waits in it."""
+    return _raising_file(error) == agreement.__file__
+
+
+def _raising_file(error: BaseException) -> str:
     frames = list(traceback.walk_tb(error.__traceback__))
-    return bool(frames) and frames[-1][0].f_code.co_filename.startswith(TORCH_FOLDER)
+    return frames[-1][0].f_code.co_filename if frames else ""
 
 
 def describe(error: BaseException) -> str:

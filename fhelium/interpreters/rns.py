@@ -3,7 +3,8 @@
 A value is an array `[..., components, limbs, N]` of Python integers in [0, q), as in the payloads
 of the backend, and a switching key `[digits, 2, limbs of Q and P, N]`. Nothing is shared with the
 kernels: sums and products are those of unbounded integers, base conversion goes through the
-integer itself, and transforms are recursive. It is slow: for rings up to about N = 2^12.
+integer itself, and transforms are recursive. Encoding alone is the client's. It is slow: for rings
+up to about N = 2^12.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,13 +25,15 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute
 
-from fhelium.dialects import rns
+from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions
+from fhelium.interpreters.packing import PackingFunctions
 from fhelium.interpreters.structure import interpreter_of
+from fhelium.scheme.encoding import encode
 from fhelium.scheme.parameters import Parameters
 
 Residues = NDArray[np.object_]
@@ -51,6 +54,14 @@ class RnsFunctions(InterpreterFunctions):
     ) -> PythonValues:
         key = self.keys.get(op.symbol_name)
         return (None if key is None else integers(key),)
+
+    @impl(ckks.EncodeOp)
+    def encode(
+        self, interpreter: Interpreter, op: ckks.EncodeOp, args: PythonValues
+    ) -> PythonValues:
+        level, scale = op.result.type.level, op.result.type.scale
+        plaintext = encode(np.asarray(args[0]), self.parameters, level=level, scale=scale)
+        return (integers(plaintext.data),)
 
     @impl(rns.ModuliOp)
     def moduli(
@@ -333,6 +344,7 @@ def evaluate(
     interpreter = interpreter_of(
         program.module,
         MaterialFunctions(materials),
+        PackingFunctions(),
         RnsFunctions(Parameters.from_attribute(attribute), keys or {}),
     )
     return interpreter.call_op(function, tuple(integers(each) for each in inputs))

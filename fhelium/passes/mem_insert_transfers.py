@@ -100,7 +100,11 @@ def _device(function: func.FuncOp, name: str) -> SSAValue:
             return top.result
         top = top.next_op
     for op in function.walk():
-        if isinstance(op, ResourceOp) and op.symbol_name == name:
+        if (
+            isinstance(op, ResourceOp)
+            and op.symbol_name == name
+            and isinstance(op.result.type, DeviceType)
+        ):
             op.detach()
             break
     else:

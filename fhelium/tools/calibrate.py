@@ -2,14 +2,13 @@
 
 Each op is linked into a program of its own that runs it several times, each on random residues of
 its own and with a result of its own. What a run costs beside its ops is the same for a program that
-runs it once, and is taken off; it has samples of its own, from programs without ops. Among other
-ops each takes longer, since they share the caches and move the allocator on: by how much is
-measured on a program of several ops.
+runs it once, and is taken off; it has samples of its own, from programs without ops. Freed memory
+stays with the process, as it does when `fhelium-run` runs a program.
 """
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
 
@@ -21,7 +20,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fhelium.analyses.calibration import (
-    ALL_REDUCE,
     OPERATIONS,
     OWN_KERNELS,
     RUN,
@@ -30,7 +28,6 @@ from fhelium.analyses.calibration import (
     Sample,
 )
 from fhelium.analyses.cost_model import CostModel, units_of
-from fhelium.analyses.program_costs import ProgramCosts
 from fhelium.backend import (
     PROCESS_GROUP_RESOURCE_KIND,
     BoundResource,
@@ -40,8 +37,6 @@ from fhelium.backend import (
     ProcessGroupExecutionResource,
     Program,
     ResourceBindings,
-    default_pipeline,
-    generate_program_keys,
 )
 from fhelium.backend.invocation import basis_prime_ids
 from fhelium.dialects import ckks, rns
@@ -50,11 +45,8 @@ from fhelium.dialects.ckks.types import CiphertextType, KeyType
 from fhelium.dialects.core import IMPLEMENTATION, ResourceOp
 from fhelium.dialects.distributed import GroupType
 from fhelium.dialects.rns.types import Form, PolyType
-from fhelium.frontends.tracing import Vector, trace
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.ciphertext import Ciphertext
-from fhelium.scheme.encoding import encode
-from fhelium.scheme.encryption import encrypt
 from fhelium.scheme.keys import generate_relinearization_key, generate_secret_key
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools.calibration_cases import (
@@ -72,11 +64,8 @@ REPEATS = 5
 SECONDS = 0.05
 """About how long an op is measured for."""
 
-LEAST_ROUNDS, COLLECTIVE_ROUNDS, COMPANY_ROUNDS, MOST_ROUNDS = 5, 20, 40, 60
+LEAST_ROUNDS, COLLECTIVE_ROUNDS, MOST_ROUNDS = 5, 20, 60
 SWEEPS = 3
-
-MOST_IN_COMPANY = 1.5
-"""More than that is the doing of other processes."""
 
 
 def calibrate(parameters: Parameters, families: tuple[str, ...] = tuple(FAMILIES)) -> Calibration:
@@ -102,42 +91,10 @@ def calibrate(parameters: Parameters, families: tuple[str, ...] = tuple(FAMILIES
             ]
             for _ in range(SWEEPS)
         ]
-        alone = [
+        samples += [
             min(found, key=lambda sample: sample.seconds) for found in zip(*sweeps, strict=True)
         ]
-        factor = in_company(parameters, family, [*samples, *alone])
-        samples += [_in_company(sample, factor) for sample in alone]
     return Calibration(machine(), tuple(samples))
-
-
-def in_company(parameters: Parameters, family: str, samples: Sequence[Sample]) -> float:
-    """Return how many times longer a program of several ops takes than its ops alone do."""
-    if parameters.max_level == 0:
-        return 1.0
-    program = trace(_rotations_and_product, parameters)
-    secret_key = generate_secret_key(parameters)
-    keys = generate_program_keys(program, secret_key)
-    assign = f"fhelium-assign-implementations{{target={family}}}"
-    pipeline = Pipeline.parse(f"{default_pipeline()},{assign}")
-    backend = OperationBackend(named_resources=keys)
-    executable = backend.link(Compilation(program, pipeline=pipeline))
-    ones = [1.0] * parameters.slots
-    inputs = [encrypt(encode(ones, parameters), secret_key) for _ in range(2)]
-    model = CostModel(parameters, Calibration("", tuple(samples)), family)
-    lowered = executable.program
-    alone = ProgramCosts(lowered.module, model).total(lowered.function())
-    together = 1000 * _fastest(lambda: executable.run(*inputs), COMPANY_ROUNDS)
-    return min(max(together / alone.milliseconds, 1.0), MOST_IN_COMPANY)
-
-
-def _rotations_and_product(x: Vector, y: Vector) -> Vector:
-    return (x + x.rotate(1) + y.rotate(2)) * y
-
-
-def _in_company(sample: Sample, factor: float) -> Sample:
-    if sample.op == ALL_REDUCE:
-        return sample
-    return replace(sample, seconds=float(f"{sample.seconds * factor:.4g}"))
 
 
 def machine() -> str:
@@ -161,13 +118,15 @@ class _Bench:
 
     def samples(self, family: str, case: Case) -> Iterator[Sample]:
         """Measure a case; nothing comes of one that the family has no implementation of."""
-        once, often = (self._program(family, case, 1 + n) for n in (0, REPEATS))
-        if once is None or often is None:
+        # Each rank runs collectives as often, and one wakes threads that a second finds awake.
+        few, more, rounds = (
+            (0, 1, COLLECTIVE_ROUNDS) if case.is_collective else (1, 1 + REPEATS, None)
+        )
+        short, long = (self._program(family, case, repeats) for repeats in (few, more))
+        if short is None or long is None:
             return
-        # Each rank runs collectives as often.
-        rounds = COLLECTIVE_ROUNDS if case.is_collective else None
-        seconds = _difference(self._run(once), self._run(often), rounds) / REPEATS
-        op = next(op for op in once.module.walk() if op.name in OPERATIONS and op.operands)
+        seconds = _difference(self._run(short), self._run(long), rounds) / (more - few)
+        op = next(op for op in long.module.walk() if op.name in OPERATIONS and op.operands)
         yield self._sample(family, op.name, self._units(op), seconds)
 
     def run_sample(self, groups: tuple[GroupType, ...]) -> Sample:
@@ -189,6 +148,8 @@ class _Bench:
     def _program(self, family: str, case: Case, repeats: int) -> Program | None:
         # Both programs check as many inputs, so that their difference is that of ops alone.
         block = Block(arg_types=case.types * (1 + REPEATS))
+        if case.is_collective:
+            block.add_op(ResourceOp("group", GroupType()))
         results: list[SSAValue] = []
         for number in range(repeats):
             first = number * len(case.types)

@@ -50,7 +50,10 @@ def cases_of(parameters: Parameters) -> Iterator[Case]:
         yield Case((two,), lambda x: rns.AddConstantOp(x, 12345))
         yield Case((two,), lambda x: rns.MulConstantOp(x, 12345))
         for terms in (1, 8):
-            yield Case((two, one), lambda x, w, n=terms: rns.WeightedSumOp([x] * n, [w] * n))
+            yield Case(
+                (*[two] * terms, *[one] * terms),
+                lambda *xs: rns.WeightedSumOp(xs[: len(xs) // 2], xs[len(xs) // 2 :]),
+            )
         yield Case((three,), lambda x: rns.ComponentsOp(x, 0, 2))
         yield Case((two,), lambda x, b=basis: rns.ProjectOp(x, b))
     first = PolyType(special, 1, Form.COEFFICIENT)

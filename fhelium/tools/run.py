@@ -48,6 +48,7 @@ from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools import interpretation
 from fhelium.tools.files import FileError, for_rank
+from fhelium.tools.freed_memory import keep_freed_memory
 from fhelium.tools.joining import JoiningError, failing_together, join_ranks
 from fhelium.tools.launch import launch
 from fhelium.tools.level_comparison import LevelsDifferError
@@ -86,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc)
     if "TORCHELASTIC_RUN_ID" in os.environ:
         end_with_parent(os.getppid())
+    keep_freed_memory()
     try:
         run(args)
     except ProgramError as error:

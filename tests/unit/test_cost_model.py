@@ -269,7 +269,7 @@ def test_calibrate(
 ):
     only = partial(calibrating.calibrate, families=(family,))
     monkeypatch.setattr(interpretation, "calibrate", only)
-    for name in ("LEAST_ROUNDS", "MOST_ROUNDS", "COLLECTIVE_ROUNDS", "COMPANY_ROUNDS", "SWEEPS"):
+    for name in ("LEAST_ROUNDS", "MOST_ROUNDS", "COLLECTIVE_ROUNDS", "SWEEPS"):
         monkeypatch.setattr(calibrating, name, 1)
     path, file = tmp_path / "program.mlir", tmp_path / "here.json"
     text = PROGRAM.replace("%sum =", "%g = fhelium.resource @g : !dist.group\n %sum =")

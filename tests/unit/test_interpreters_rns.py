@@ -10,7 +10,7 @@ from clients import client_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhelium.backend import Pipeline, Program
+from fhelium.backend import Compilation, Pipeline, Program
 from fhelium.dialects.rns.types import PolyType
 from fhelium.interpreters import rns as on_residues
 from fhelium.passes.pipeline import default_pipeline
@@ -126,6 +126,24 @@ def test_every_bit_of_every_value(text: str, pipeline: str):
     compared = compare_residues(program, random_inputs(program, 1), backend)
     assert len(compared) == len(values) > 5
     assert [(each.operation.name, each.error) for each in compared if each.exceeds] == []
+
+
+def test_what_packs_public_values_is_still_there_when_lowered():
+    text = """
+    builtin.module attributes {ckks.parameters = PARAMETERS} {
+      func.func @main(%x: !secure.tensor<8>) -> !secure.tensor<8> {
+        %w = fhelium.material @w : tensor<8xf64>
+        %y = secure.mul %x, %w : !secure.tensor<8>, tensor<8xf64>
+        func.return %y : !secure.tensor<8>
+      }
+    }"""
+    program = lowered(text, "secure-pack,ckks-default,convert-ckks-to-rns")
+    assert any(op.name.startswith("secure.") for op in program.module.walk())
+    program = Program(program.module, materials={"w": torch.arange(8, dtype=torch.float64) / 8})
+    inputs = random_inputs(program, 1)
+    (found,) = on_residues.evaluate(program, *inputs)
+    executable = client_of(SMALL).backend.link(Compilation(program, dict(program.materials)))
+    assert np.array_equal(found, np.asarray(executable.run(*inputs)))
 
 
 @pytest.mark.parametrize(

@@ -195,15 +195,19 @@ def test_a_rank_that_raises_is_named(on_ranks: OnRanks, ranks: int) -> None:
         )
 
 
-def fail_after_runs_without_the_last() -> tuple[Told, Told]:
+def run_on_a_pair(*texts: str) -> list[Told]:
+    """Run programs in a new group of the first two ranks."""
     pair = torch.distributed.new_group([0, 1])
-    if torch.distributed.get_rank() < 2:
-        assert isinstance(pair, torch.distributed.ProcessGroup)
-        group = BoundResource("world", "process-group", ProcessGroupExecutionResource(pair))
-        backend = OperationBackend(named_resources=ResourceBindings([group]))
-        executable = backend.link(Compilation(Program.parse(SUM)))
-        for _ in range(2):
-            executable.run(VALUES, 0)
+    if torch.distributed.get_rank() > 1:
+        return []
+    assert isinstance(pair, torch.distributed.ProcessGroup)
+    group = BoundResource("world", "process-group", ProcessGroupExecutionResource(pair))
+    backend = OperationBackend(named_resources=ResourceBindings([group]))
+    return [tell(backend.link(Compilation(Program.parse(t))).run, VALUES, 0) for t in texts]
+
+
+def fail_after_runs_without_the_last() -> tuple[Told, Told]:
+    run_on_a_pair(SUM, SUM)
     return run_each(SUM, OTHER), run_until_a_rank_fails(None)
 
 
@@ -215,6 +219,32 @@ def test_ranks_may_have_made_other_numbers_of_runs(on_ranks: OnRanks) -> None:
     for _, (kind, text) in found[:2]:
         assert kind == "LostRankError"
         assert ": rank 2 raised IndexError: index 9 is outside dimension 0 of size 5 in" in text
+
+
+def run_again_after_a_failure() -> tuple[list[Told], list[Told]]:
+    """The last rank raises, and begins other runs while the first waits for it in an all-reduce."""
+    told = [run_until_a_rank_fails(None)]
+    if torch.distributed.get_rank() == torch.distributed.get_world_size() - 1:
+        told += [tell(linked(text).run, VALUES, 0) for text in (SUM, OTHER)]
+    return told, run_on_a_pair(SUM) if torch.distributed.get_world_size() == 2 else []
+
+
+def test_a_rank_that_raised_is_refused_other_runs_in_that_group(on_ranks: OnRanks) -> None:
+    ([survivor], pair), ([_, *refused], other_pair) = on_ranks(run_again_after_a_failure, 2)
+    assert survivor[0] == "LostRankError"
+    assert ": rank 1 raised IndexError: index 9 is outside dimension 0 of size 5 in" in survivor[1]
+    message = (
+        "found @world in a run that failed or still goes on, expected a group at rest: run one "
+        "program at a time, and after a failure end all ranks and start them again"
+    )
+    assert refused == [("UnfinishedRunError", message)] * 2
+    assert pair == other_pair == [("nothing", "")]
+
+
+def test_a_rank_alone_runs_again_after_a_failure(on_ranks: OnRanks) -> None:
+    (([failed, *others], _),) = on_ranks(run_again_after_a_failure, 1)
+    assert failed[0] == "IndexError"
+    assert others == [("nothing", "")] * 2
 
 
 def stay_away(ended: bool) -> Told:
@@ -275,10 +305,41 @@ func.func @main(%x: f64) -> f64 {
 """
 
 
+SMALL = Parameters.build(ring_degree=32, depth=1, scale_bits=40, insecure=True)
+# Once lowered, both are residues of one basis.
+OTHER_SCALE = """
+!sent = !ckks.ciphertext<level = 1, scale = 2^40, components = 2, form = evaluation>
+!received = !ckks.ciphertext<level = 1, scale = 2^41, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !sent, %other: !received) -> !received {
+    %world = fhelium.resource @world : !dist.group
+    %rank = dist.rank %world
+    %zero = arith.constant 0 : index
+    %first = arith.cmpi eq, %rank, %zero : index
+    %y = scf.if %first -> (!received) {
+      dist.send %x to 1 in %world : !sent
+      scf.yield %other : !received
+    } else {
+      %found = dist.recv from 0 in %world : !received
+      scf.yield %found : !received
+    }
+    func.return %y : !received
+  }
+}
+""".replace("PARAMETERS", str(SMALL.to_attribute()))
+
+
+def link_other_scale() -> Told:
+    group = BoundResource("world", "process-group", world())
+    backend = OperationBackend(named_resources=ResourceBindings([group]))
+    return tell(backend.link, Compilation(Program.parse(OTHER_SCALE)))
+
+
 def links() -> dict[str, Any]:
     return {
         "diverging": link_diverging(),
         "root": tell(linked, ROOT),
+        "scale": link_other_scale(),
         "deadline": world().deadline.total_seconds(),
         "no deadline": tell(world().set_deadline, timedelta(0)),
     }
@@ -294,6 +355,9 @@ def test_linking_on_two_ranks(on_ranks: OnRanks) -> None:
         kind, text = found["root"]
         assert kind == "LinkError"
         assert "found root 2 of dist.broadcast in @world, expected 0 to 1: the group has" in text
+        kind, text = found["scale"]
+        assert kind == "LinkError"
+        assert "found a dist.recv of !ckks.ciphertext<level = 1, scale = 2^41" in text
         assert found["deadline"] == DEADLINE
         message = "the deadline is 0:00:00, expected more than nothing"
         assert found["no deadline"] == ("ValueError", message)

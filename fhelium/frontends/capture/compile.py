@@ -145,7 +145,7 @@ def _secret_positions(secret: Sequence[str | int] | None, names: Sequence[str]) 
         else:
             similar = nearest(str(each), names)
             hint = "" if similar is None else f": did you mean '{similar}'?"
-            raise ValueError(f"found secret input {each!r}, expected of {list(names)}{hint}")
+            raise ValueError(f"found secret input {each!r}, expected one of {list(names)}{hint}")
     if not positions:
         raise ValueError("found no secret input, expected at least one: nothing would be encrypted")
     return positions
