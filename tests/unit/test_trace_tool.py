@@ -11,6 +11,7 @@ import torch
 
 from fhelium.scheme import files
 
+PLOT = Path(__file__).parents[2] / "docs" / "plot_trace.py"
 PROGRAM = """
 func.func @main(%x: tensor<?xi64>) -> tensor<?xi64> {
   %world = fhelium.resource @world : !dist.group
@@ -92,3 +93,16 @@ def test_a_rank_that_dies_before_its_spans_are_collected(tmp_path: Path, moment:
     assert "Traceback" not in done.stderr
     assert (tmp_path / "result.safetensors").exists()
     assert not (tmp_path / "trace.json").exists()
+
+
+@pytest.mark.parametrize("content", [None, b"{}", b"no JSON", b"\xff"])
+def test_what_is_no_trace_is_not_drawn(tmp_path: Path, content: bytes | None) -> None:
+    trace, picture = tmp_path / "trace.json", tmp_path / "trace.svg"
+    if content is not None:
+        trace.write_bytes(content)
+    command = [sys.executable, str(PLOT), str(trace), str(picture)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"plot_trace: cannot draw {trace} to {picture}: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not picture.exists()

@@ -245,3 +245,24 @@ func.func @outside() -> !ct {
   %b = ckks.rotate %a by 1 with %key : !ct, !ckks.key<rotation, 1>
   func.return %b : !ct
 }
+
+// -----
+
+// A group may have the name that a device has in another function.
+
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:  %g = fhelium.resource @d : !dist.group
+// CHECK-NEXT:  %d = fhelium.resource @d : !mem.device
+// CHECK-NEXT:  dist.barrier in %g
+// CHECK-NEXT:  [[X:%x.*]] = mem.transfer %x to %d :
+// CHECK-NEXT:  %y = arith.addf [[X]], [[X]] {mem.device = @d}
+func.func @other() {
+  %d = fhelium.resource @d : !mem.device
+  func.return
+}
+func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> {
+  %g = fhelium.resource @d : !dist.group
+  dist.barrier in %g
+  %y = arith.addf %x, %x {mem.device = @d} : tensor<2xf64>
+  func.return %y : tensor<2xf64>
+}
