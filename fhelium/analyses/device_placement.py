@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from fhelium.analyses.rank_dependence import captured
 from fhelium.dialects.core import IN_PLACE, ResourceOp, ResourceType
-from fhelium.dialects.distributed import GroupType, PendingType
+from fhelium.dialects.distributed import GroupType, PendingType, RecvOp
 from fhelium.dialects.memory import (
     DEVICE,
     DeviceType,
@@ -158,6 +158,14 @@ class DevicePlan:
                     self.place_transfer(op)
                 case arith.ConstantOp():
                     # Host code makes tensors on the CPU, which may be none of the devices.
+                    self.place(op.results, [None])
+                case RecvOp() if is_data(op.result.type):
+                    if own is not None and forced is None:
+                        raise PassFailure(
+                            op,
+                            f"found {DEVICE} on {op.name}, expected none: messages come where the "
+                            "group communicates; write it on the ops that use the value",
+                        )
                     self.place(op.results, [None])
                 case _:
                     self.place_op(op, own)

@@ -6,6 +6,7 @@ from xdsl.dialects import arith, func, scf, tensor
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from fhelium.analyses.device_placement import is_data
 from fhelium.dialects.core import recorded_in_place
 from fhelium.dialects.distributed import StartOp
 from fhelium.dialects.traits import ViewsOperand
@@ -88,16 +89,39 @@ def terminator_of(block: Block) -> Operation:
 
 
 def used_after(operation: Operation, order: Mapping[Operation, int]) -> Operation | None:
-    """Return an op that uses the first operand of `operation` after it, or beside it, if any.
+    """Return an op that uses the first operand of `operation`, or a view of it or what it is a view
+    of, after the op or beside it, if any.
 
     `order` numbers the ops of the program as they stand. In a loop the next iteration comes after.
     """
-    values = operation.operands
-    if not values:
+    if not operation.operands:
         return None
-    value = values[0]
-    if any(other is value for other in values[1:]):
+    same = _views_of(operation.operands[0])
+    if any(other in same for other in operation.operands[1:]):
         return operation
+    later = (_used_after(value, operation, order) for value in same)
+    return next((user for user in later if user is not None), None)
+
+
+def _views_of(value: SSAValue) -> Mapping[SSAValue, None]:
+    """Return a value, what it is a view of, and the views of them all."""
+    found, stack = {value: None}, [value]
+    while stack:
+        each = stack.pop()
+        views = [use.operation for use in each.uses if is_view(use.operation)]
+        near: list[SSAValue] = [result for view in views for result in view.results]
+        if isinstance(each, OpResult) and is_view(each.op):
+            near.extend(each.op.operands)
+        for other in near:
+            if other not in found and is_data(other.type):
+                found[other] = None
+                stack.append(other)
+    return found
+
+
+def _used_after(
+    value: SSAValue, operation: Operation, order: Mapping[Operation, int]
+) -> Operation | None:
     home = value.owner if isinstance(value, BlockArgument) else value.owner.parent_block()
     around = operation
     while (block := around.parent_block()) is not None:

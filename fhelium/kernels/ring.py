@@ -21,6 +21,8 @@ def _after_fork() -> None:
     # Another thread of the parent may have held it; what it was building is not in the child.
     global _building
     _building = threading.RLock()
+    # Nor are the threads of torch, which would wait for them as soon as they have ever worked.
+    torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):

@@ -168,9 +168,23 @@ def test_in_place_reaches_the_implementation() -> None:
     assert {entry["effect"] for entry in operations} == {"rng-write"}
 
 
+VIEWED = IN_PLACE.replace(
+    '  %y = "probe.op"',
+    """  %view = builtin.unrealized_conversion_cast %temporary : tensor<2xi64> to tensor<2xi64>
+  %y = "probe.op\"""",
+)
+
+
 @pytest.mark.parametrize(
     ("text", "user"),
     [
+        (VIEWED.replace("func.return %kept, %y", "func.return %view, %y"), "func.return"),
+        (
+            VIEWED.replace("(%temporary, %x)", "(%view, %x)").replace(
+                "func.return %kept, %y", "func.return %temporary, %y"
+            ),
+            "func.return",
+        ),
         (IN_PLACE.replace("func.return %kept, %y", "func.return %temporary, %y"), "func.return"),
         (IN_PLACE.replace("(%temporary, %x)", "(%temporary, %temporary)"), "probe.op"),
     ],

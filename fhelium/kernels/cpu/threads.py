@@ -21,15 +21,11 @@ WORDS_A_THREAD = 1 << 14
 """Less work than this is not worth waking a thread for: it takes some ten microseconds."""
 
 _forked = False
-_shared = False
-"""Whether the pool has worked for kernels."""
 
 
 def _after_fork() -> None:
     global _forked
     _forked = True
-    if _shared:
-        torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):
@@ -73,10 +69,8 @@ def available_cpus() -> int:
 
 def run_shared(share: int, words: int, threads: int) -> None:
     """Call the function at the address `share` with the address `words` on each thread."""
-    global _shared
     library = _openmp()
     assert library is not None
-    _shared = True
     library.GOMP_parallel(share, words, threads, 0)
 
 

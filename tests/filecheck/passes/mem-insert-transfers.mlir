@@ -266,3 +266,19 @@ func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> {
   %y = arith.addf %x, %x {mem.device = @d} : tensor<2xf64>
   func.return %y : tensor<2xf64>
 }
+
+// -----
+
+// A message comes where the group communicates, and moves to where it is used.
+
+// CHECK-LABEL: func.func @receive
+// CHECK:       %q = dist.recv from 0 in %world :
+// CHECK-NEXT:  [[Q:%q.*]] = mem.transfer %q to %d :
+// CHECK-NEXT:  %s = arith.addf [[Q]], %x {mem.device = @d}
+func.func @receive(%x: tensor<2xf64> {mem.device = @d}) -> tensor<2xf64> {
+  %world = fhelium.resource @world : !dist.group
+  %d = fhelium.resource @d : !mem.device
+  %q = dist.recv from 0 in %world : tensor<2xf64>
+  %s = arith.addf %q, %x {mem.device = @d} : tensor<2xf64>
+  func.return %s : tensor<2xf64>
+}
