@@ -438,9 +438,19 @@ def test_what_torch_export_cannot_trace_is_said_with_its_own_words():
         ((VECTOR[:0],), {}, ValueError, r"has the shape \[0\], expected sizes of at least 1"),
         ((VECTOR,), {"secret": "image"}, TypeError, r"expected a list of .*: \['image'\]"),
         ((VECTOR,), {"secret": 0}, TypeError, r"expected a list of names or positions: \[0\]"),
-        ((VECTOR,), {"secret": [False]}, ValueError, r"found secret input False, expected of \["),
+        (
+            (VECTOR,),
+            {"secret": [False]},
+            ValueError,
+            r"found secret input False, expected one of \[",
+        ),
         ((VECTOR,), {"secret": ["imag"]}, ValueError, "found secret input 'imag', .*'image'\\?"),
-        ((VECTOR,), {"secret": [1]}, ValueError, "found secret input 1, expected of \\['image'\\]"),
+        (
+            (VECTOR,),
+            {"secret": [1]},
+            ValueError,
+            "found secret input 1, expected one of \\['image'\\]",
+        ),
         ((VECTOR,), {"secret": []}, ValueError, "found no secret input, expected at least one"),
         (
             (VECTOR,),

@@ -332,7 +332,10 @@ def child_of_rank(parent: int, rank: int) -> int:
     while time.monotonic() < deadline:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         for child in children:
-            environment = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            try:
+                environment = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            except OSError:  # a child that was there for a moment, such as ldconfig
+                continue
             if f"RANK={rank}".encode() in environment:
                 return int(child)
         time.sleep(0.05)
