@@ -19,6 +19,7 @@ from typing import Any
 import torch
 import torch.distributed
 
+from fhelium.backend.host_ops import scalar
 from fhelium.backend.spmd_guard import compare, meet
 from fhelium.backend.stages import Stage
 from fhelium.backend.values import check_residues, checked_payload
@@ -109,13 +110,7 @@ class Checkpoints:
 
     def write(self, number: int, values: Sequence[object], identity: str) -> None:
         """Write what lives on after a stage; the file is whole or not there."""
-        # Numbers are Python's, in 64 bits, where torch would round floats to 32.
-        tensors = [
-            torch.tensor(value, dtype=torch.float64)
-            if isinstance(value, float)
-            else torch.as_tensor(value)
-            for value in values
-        ]
+        tensors = [scalar(value) for value in values]
         header = {"identity": identity, "devices": [str(each.device) for each in tensors]}
         text = torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)
         named = {f"value{position}": each for position, each in enumerate(tensors)}

@@ -96,15 +96,11 @@ def _device(function: func.FuncOp, name: str) -> SSAValue:
     block = function.body.block
     top = block.first_op
     while isinstance(top, ResourceOp):
-        if top.symbol_name == name and isinstance(top.result.type, DeviceType):
+        if _is_device(top, name):
             return top.result
         top = top.next_op
     for op in function.walk():
-        if (
-            isinstance(op, ResourceOp)
-            and op.symbol_name == name
-            and isinstance(op.result.type, DeviceType)
-        ):
+        if isinstance(op, ResourceOp) and _is_device(op, name):
             op.detach()
             break
     else:
@@ -114,3 +110,8 @@ def _device(function: func.FuncOp, name: str) -> SSAValue:
     assert top is not None
     Rewriter.insert_op(op, InsertPoint.before(top))
     return op.result
+
+
+def _is_device(resource: ResourceOp, name: str) -> bool:
+    """Whether a resource is the device of a name, which a group may have as well."""
+    return resource.symbol_name == name and isinstance(resource.result.type, DeviceType)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# What stops the child also ends the test: the parent gives up on it first.
+# The alarm ends a child that waits for ever, and the parent prints how it ended.
 SCRIPT = """
 import os, signal
 from fhelium.client import *

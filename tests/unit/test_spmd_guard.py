@@ -329,17 +329,11 @@ builtin.module attributes {ckks.parameters = PARAMETERS} {
 """.replace("PARAMETERS", str(SMALL.to_attribute()))
 
 
-def link_other_scale() -> Told:
-    group = BoundResource("world", "process-group", world())
-    backend = OperationBackend(named_resources=ResourceBindings([group]))
-    return tell(backend.link, Compilation(Program.parse(OTHER_SCALE)))
-
-
 def links() -> dict[str, Any]:
     return {
         "diverging": link_diverging(),
         "root": tell(linked, ROOT),
-        "scale": link_other_scale(),
+        "scale": tell(linked, OTHER_SCALE, "convert-ckks-to-rns"),
         "deadline": world().deadline.total_seconds(),
         "no deadline": tell(world().set_deadline, timedelta(0)),
     }

@@ -221,3 +221,13 @@ func.func @main(%x: !ct {mem.device = @gpu0}, %c: i1) {
   }
   func.return
 }
+
+// -----
+
+func.func @received() {
+  %world = fhelium.resource @world : !dist.group
+  %gpu0 = fhelium.resource @gpu0 : !mem.device
+  // expected-error@+1 {{found mem.device on dist.recv, expected none: messages come where the group communicates; write it on the ops that use the value}}
+  %x = dist.recv from 0 in %world {mem.device = @gpu0} : tensor<2xf64>
+  func.return
+}
