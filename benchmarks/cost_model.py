@@ -4,7 +4,7 @@ Each program is linked once and run several times, for each family of implementa
 pipeline `cpu-default` with its whole ops and fused regions, on this machine, which is calibrated
 first for the parameters of the program. The estimate is that of the program as it was linked; the
 one before lowering, which knows nothing of what passes save, stands beside it. The time is that of
-the fastest run, as the samples of a calibration are.
+the fastest run, which the rest of the machine disturbs least.
 """
 
 import argparse

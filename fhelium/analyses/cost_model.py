@@ -19,7 +19,7 @@ from fhelium.analyses.calibration import ALL_REDUCE, RUN, Calibration
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CiphertextType, KeyType, StateType
-from fhelium.dialects.core import IMPLEMENTATION, ResourceOp
+from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE, ResourceOp
 from fhelium.dialects.distributed import (
     AllReduceAddCiphertextOp,
     AllReduceAddCiphertextsOp,
@@ -225,7 +225,9 @@ class CostModel:
         alone = op.clone(dict(zip(op.operands, block.args, strict=True)))
         for index, argument in enumerate(block.args):
             alone.operands[index] = argument
-        alone.attributes.pop(IMPLEMENTATION, None)
+        # What is assigned to an implementation, or in place, is left alone by the lowering.
+        for recorded in (IMPLEMENTATION, IN_PLACE):
+            alone.attributes.pop(recorded, None)
         block.add_ops([alone, func.ReturnOp(*alone.results)])
         types = ([a.type for a in block.args], [result.type for result in alone.results])
         module = ModuleOp(

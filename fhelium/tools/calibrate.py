@@ -1,9 +1,11 @@
 """Measuring how long ops take on this machine, for `fhelium-run --calibrate`.
 
 Each op is linked into a program of its own that runs it several times, each on random residues of
-its own and with a result of its own. What a run costs beside its ops is the same for a program that
-runs it once, and is taken off; it has samples of its own, from programs without ops. Freed memory
-stays with the process, as it does when `fhelium-run` runs a program.
+its own and with a result of its own. None of them is in the caches when a run begins: the keys and
+plaintexts of a program are larger than these, and drive out one another and what lies between. What
+a run costs beside its ops is the same for a program that runs the op once, and is taken off; it has
+samples of its own, from programs without ops. Freed memory stays with the process, as it does when
+`fhelium-run` runs a program.
 """
 
 import platform
@@ -11,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
+from statistics import median
 
 import torch
 import torch.distributed
@@ -67,6 +70,9 @@ SECONDS = 0.05
 LEAST_ROUNDS, COLLECTIVE_ROUNDS, MOST_ROUNDS = 5, 20, 60
 SWEEPS = 3
 
+CACHES = 1 << 25
+"""Bytes that are read before a run, so that caches hold nothing of the one before."""
+
 
 def calibrate(parameters: Parameters, families: tuple[str, ...] = tuple(FAMILIES)) -> Calibration:
     """Measure the ops that programs with these parameters are made of, at a ladder of sizes.
@@ -115,6 +121,7 @@ class _Bench:
         # Programs switch with one key after another, so there are several copies.
         count = max(1 + REPEATS, len(STEPS))
         self.keys = [replace(key, data=key.data.clone(), seed=None) for _ in range(count)]
+        self._memory = torch.zeros(CACHES // 8, dtype=torch.int64)
 
     def samples(self, family: str, case: Case) -> Iterator[Sample]:
         """Measure a case; nothing comes of one that the family has no implementation of."""
@@ -125,7 +132,9 @@ class _Bench:
         short, long = (self._program(family, case, repeats) for repeats in (few, more))
         if short is None or long is None:
             return
-        seconds = _difference(self._run(short), self._run(long), rounds) / (more - few)
+        # Ranks that read memory for unequal times would wait for one another.
+        between = _nothing if case.is_collective else self._fill_caches
+        seconds = _difference(self._run(short), self._run(long), between, rounds) / (more - few)
         op = next(op for op in long.module.walk() if op.name in OPERATIONS and op.operands)
         yield self._sample(family, op.name, self._units(op), seconds)
 
@@ -190,6 +199,9 @@ class _Bench:
         inputs = [self._input(type) for type in program.function().function_type.inputs]
         return lambda: executable.run(*inputs)
 
+    def _fill_caches(self) -> None:
+        self._memory.sum()
+
     def _bound(self, name: str, type: Attribute) -> BoundResource:
         if not isinstance(type, KeyType):
             group = ProcessGroupExecutionResource()
@@ -227,12 +239,20 @@ def _is_measured(family: str, op: Operation) -> bool:
     return family == "torch" or op.name in FAMILIES[family]
 
 
-def _difference(
-    short: Callable[[], object], long: Callable[[], object], rounds: int | None = None
-) -> float:
-    """Return by how many seconds the second takes longer, undisturbed; runs take turns.
+def _nothing() -> None:
+    pass
 
-    There are so many `rounds`, or as many as go into the time for an op.
+
+def _difference(
+    short: Callable[[], object],
+    long: Callable[[], object],
+    between: Callable[[], None],
+    rounds: int | None = None,
+) -> float:
+    """Return by how many seconds the second mostly takes longer; runs take turns.
+
+    There are so many `rounds`, or as many as go into the time for an op; `between` comes before
+    each run.
     """
     start = time.perf_counter()
     short()
@@ -240,11 +260,12 @@ def _difference(
     if rounds is None:
         rounds = max(LEAST_ROUNDS, int(SECONDS / (time.perf_counter() - start)))
         rounds = min(rounds, MOST_ROUNDS)
-    least = {short: inf, long: inf}
+    times: dict[Callable[[], object], list[float]] = {short: [], long: []}
     for _ in range(rounds):
-        for run in least:
-            least[run] = min(least[run], _fastest(run, 1))
-    return max(least[long] - least[short], 1e-9)
+        for run, found in times.items():
+            between()
+            found.append(_fastest(run, 1))
+    return max(median(times[long]) - median(times[short]), 1e-9)
 
 
 def _fastest(run: Callable[[], object], rounds: int) -> float:

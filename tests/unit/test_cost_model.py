@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import UnitAttr
 
 from fhelium.analyses.calibration import (
     OPERATIONS,
@@ -21,6 +22,7 @@ from fhelium.analyses.calibration import (
 from fhelium.analyses.cost_model import Cost, CostModel
 from fhelium.analyses.program_costs import ProgramCosts, costs_of
 from fhelium.dialects import rns
+from fhelium.dialects.core import IN_PLACE
 from fhelium.frontends.program import Program
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES
@@ -131,6 +133,11 @@ def test_ops_that_run_whole_take_the_time_of_their_kernels():
         assert whole.milliseconds == pytest.approx(milliseconds)
         # Counts are those of the lowering.
         assert replace(whole, milliseconds=0.0) == replace(lowered, milliseconds=0.0)
+        # An op that overwrites its operand does as much.
+        rotate.attributes[IN_PLACE] = UnitAttr()
+        overwriting = CostModel(SMALL, model.calibration).of(rotate)
+        del rotate.attributes[IN_PLACE]
+        assert overwriting == whole
 
 
 def rns_names() -> list[str]:
