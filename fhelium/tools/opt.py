@@ -265,15 +265,21 @@ class FHEliumOptMain(xDSLOptMain):
 
     def _reproducer(self, module: ModuleOp) -> Reproducer | None:
         """Return what a pass that fails leaves behind, if the options ask for it."""
-        if self.args.crash_reproducer is None:
+        path = self.args.crash_reproducer
+        if path is None:
             return None
+        if Path(path).resolve() == Path(self.args.input_file or "-").resolve():
+            raise FileError(
+                f"argument --crash-reproducer: found '{path}', which is the input, expected "
+                "another file: the reproducer would overwrite the program"
+            )
         options = []
         if self.args.disable_verify:
             options.append("--disable-verify")
         if self.args.allow_unregistered_dialect:
             options.append("--allow-unregistered-dialect")
         pipeline = str(Pipeline(tuple(self.pipeline.passes)))
-        return Reproducer.of(self.args.crash_reproducer, pipeline, options, module)
+        return Reproducer.of(path, pipeline, options, module)
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         spec = spec_from_text("target", self.args.target)

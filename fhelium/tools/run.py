@@ -341,7 +341,7 @@ def write(path: str | None, rank: int, results: object) -> None:
         stored, values = dict(results), ()
     for name, value in zip(result_names(len(values)), values, strict=True):
         if isinstance(value, int | float):
-            value = torch.tensor(value)
+            value = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
         if isinstance(value, Ciphertext | Plaintext | torch.Tensor):
             stored[name] = value
     meet("the wait for all results")

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from fhelium.frontends.program import Program
+from fhelium.tools.files import FileError
 from fhelium.tools.opt import FHEliumOptMain
 from fhelium.tools.reproducer import Reproducer
 
@@ -64,6 +65,16 @@ def test_nothing_without_a_failure(tmp_path: Path):
     output = str(tmp_path / "result.mlir")
     Driver("", [str(source), "-p", "cse", "--crash-reproducer", str(file), "-o", output]).run()
     assert not file.exists()
+
+
+def test_a_reproducer_leaves_the_input_alone(tmp_path: Path):
+    source = tmp_path / "in.mlir"
+    source.write_text(TEXT)
+    other = str(tmp_path / ".." / tmp_path.name / "in.mlir")
+    driver = Driver("", [str(source), "-p", "cse,crash", "--crash-reproducer", other])
+    with pytest.raises(FileError, match="which is the input, expected another file"):
+        driver.run()
+    assert source.read_text() == TEXT
 
 
 def test_a_pipeline_cannot_leave_the_comment():

@@ -117,6 +117,25 @@ def test_result(work: Workplace):
     assert np.abs(work.decrypted(work.path("result")) - expected).max() < 1e-6
 
 
+def test_numbers_are_written_with_all_their_bits(work: Workplace):
+    program = work.program(
+        "numbers.mlir",
+        """func.func @main(%x: f64, %n: index) -> (f64, index, i1) {
+  %half = arith.constant 5.0e-01 : f64
+  %yes = arith.constant true
+  %y = arith.mulf %x, %half : f64
+  func.return %y, %n, %yes : f64, index, i1
+}
+""",
+    )
+    inputs = {"x": torch.tensor(0.2, dtype=torch.float64), "n": torch.tensor(2**53 + 1)}
+    files.save(work.path("inputs"), inputs)
+    assert main([program, "--inputs", work.path("inputs"), "--output", work.path("result")]) == 0
+    found = files.load(work.path("result"))
+    # Tensors of 32 bits would equal these numbers too, but not hold them.
+    assert [np.asarray(found[f"result{n}"]).item() for n in range(3)] == [0.1, 2**53 + 1, True]
+
+
 def test_printed_facts(work: Workplace, capfd: pytest.CaptureFixture[str]):
     flags = ["--print-dispatch", "--print-host-source", "--time"]
     assert main(work.arguments(*flags)) == 0

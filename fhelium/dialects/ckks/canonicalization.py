@@ -172,7 +172,7 @@ class RotateOfRotate(RewritePattern):
             return
         wanted, above = KeyType(KeyKind.ROTATION, step), op.prev_op
         while above is not None:
-            if isinstance(above, ResourceOp) and above.result.type == wanted:
+            if type(above) is ResourceOp and above.result.type == wanted:
                 replace_located(rewriter, op, RotateOp(inner.input, step, above))
                 return
             above = above.prev_op
