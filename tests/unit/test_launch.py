@@ -62,10 +62,12 @@ sys.exit(run.main(sys.argv[1:]))
 """`fhelium-run` that waits, before it reads its inputs, while there is a file `held-RANK`."""
 
 LAUNCH = """
-import sys
+import signal, sys
 from pathlib import Path
 from fhelium.tools.launch import launch
 
+# A shell that starts the tests in the background has interrupts ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rank = Path(__file__).with_name("rank.py")
 sys.exit(launch([sys.executable, str(rank), *sys.argv[1:]], 2))
 """
