@@ -134,7 +134,7 @@ def attribute_section(attribute: type[Attribute]) -> Iterator[str]:
 def pass_reference() -> str:
     """Return the text of passes.md."""
     lines = ["# Passes", "", NOTE, ""]
-    lines += [f"The default pipeline: `{default_pipeline()}`.", ""]
+    lines += [f"The default pipeline, `rns-default`: `{default_pipeline()}`.", ""]
     for name, factory in get_all_passes().items():
         lines += [f"## `{name}`", "", *pass_section(factory())]
     return "\n".join(lines).rstrip() + "\n"

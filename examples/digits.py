@@ -80,6 +80,11 @@ def main() -> None:
         parser.error(f"found {args.samples} samples, expected 1 to {TEST_IMAGES}: the test images")
     if args.ranks < 1:
         parser.error(f"found {args.ranks} ranks, expected at least 1")
+    if args.ranks > args.samples:
+        parser.error(
+            f"found {args.ranks} ranks and {args.samples} samples, expected at least one sample a "
+            "rank: more samples, or fewer ranks"
+        )
     for name in MODELS if args.model == "all" else [args.model]:
         recognize(name, args.samples, args.ranks)
 
@@ -103,6 +108,7 @@ def recognize(name: str, samples: int, ranks: int) -> None:
         activations={"silu": approximation},
         pipeline=SCHEDULE.format(int(np.ceil(bound))),
     )
+    check_ranks(program, samples, ranks)
     parameters = parameters_of_program(program)
     secret_key, public_key = generate_keys(parameters)
     keys = generate_program_keys(program, secret_key)
@@ -111,12 +117,6 @@ def recognize(name: str, samples: int, ranks: int) -> None:
     start = time.perf_counter()
     encrypted = encrypt_images(images, program, public_key)
     encryption = time.perf_counter() - start
-    (count,) = encrypted.batch_shape
-    if ranks > count:
-        sys.exit(
-            f"digits.py: error: found {ranks} ranks and {count} ciphertexts, expected at least "
-            "one ciphertext a rank: more samples, or fewer ranks"
-        )
     if ranks == 1:
         executable = OperationBackend(named_resources=keys).link(
             Compilation(program, pipeline=Pipeline.parse(LINK))
@@ -146,6 +146,20 @@ def recognize(name: str, samples: int, ranks: int) -> None:
         f"max_abs_error={np.abs(found - expected).max():.2e} "
         f"prediction_agreement={agreement}/{samples}"
     )
+
+
+def check_ranks(program: Program, samples: int, ranks: int) -> None:
+    """Exit where there are not enough ciphertexts for all ranks, before any key is made."""
+    (packed,) = packed_inputs(program)
+    assert packed is not None
+    batch = layout_of(packed).batch
+    count = -(-samples // batch)
+    if ranks > count:
+        sys.exit(
+            f"digits.py: error: found {ranks} ranks and {count} ciphertext{'s' * (count > 1)} of "
+            f"{batch} samples, expected at least one ciphertext a rank: more samples, or fewer "
+            "ranks"
+        )
 
 
 def parameters_of_program(program: Program) -> Parameters:

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import IsTerminator, is_side_effect_free
+from xdsl.traits import IsTerminator
 
 from fhelium.analyses.rank_dependence import captured
 from fhelium.dialects.core import ResourceType, recorded_in_place
 from fhelium.dialects.distributed import CollectiveOp, CombiningOp, PointToPointOp, StartOp
+from fhelium.dialects.effects import is_effect_free
 
 
 class Window:
@@ -82,7 +83,7 @@ def _blocks(op: Operation) -> Iterator[Block]:
 
 
 def _is_movable(op: Operation) -> bool:
-    pure = is_side_effect_free(op) and not op.has_trait(IsTerminator)
+    pure = is_effect_free(op) and not op.has_trait(IsTerminator)
     return (pure or _gives_data(op)) and not recorded_in_place(op)
 
 

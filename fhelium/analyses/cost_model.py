@@ -11,7 +11,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.hints import isa
 
@@ -39,6 +39,8 @@ from fhelium.scheme.parameters import Parameters
 WORD_BYTES = 8
 PRODUCTS = (rns.MulOp, rns.SquareOp, rns.WeightedSumOp, rns.MulConstantOp)
 """Ops whose arithmetic takes time even where it moves no words."""
+FREE = ("arith", "builtin", "dist", "fhelium", "func", "mem", "rns", "scf", "tensor")
+"""Dialects whose ops take no time of their own, but for those that the model knows."""
 
 _FAMILY_OF = {
     name: family for family, operations in FAMILIES.items() for name in operations.values()
@@ -131,10 +133,18 @@ class CostModel:
 
     def of(self, op: Operation) -> Cost:
         """Return the cost of running one op once, without its regions and what it calls; of an op
-        of `ckks` that runs whole, time goes with the number of its transforms.
+        of `ckks` that runs whole, time goes with the number of its transforms. That of an op, or an
+        implementation, that does not come with FHElium is not known.
 
         Raises `PassFailure` for a ckks op whose states are not assigned.
         """
+        cost = self._of(op)
+        recorded = _recorded(op)
+        if recorded is None or recorded in _FAMILY_OF:
+            return cost
+        return replace(cost, milliseconds=0.0, unknown=1)
+
+    def _of(self, op: Operation) -> Cost:
         if isinstance(op, ckks.EncodeOp):
             level = op.result.type.level
             limbs = self._limbs(op, self.parameters.max_level if level is None else level)
@@ -150,7 +160,10 @@ class CostModel:
             return self._of_fused(op)
         if isinstance(op, CollectiveOp | TransferOp):
             return self._of_movement(op)
-        return NOTHING
+        if op.dialect_name() in FREE and not isinstance(op, UnregisteredOp):
+            return NOTHING
+        encoded = any(_is_encoded(value.type) for value in (*op.operands, *op.results))
+        return Cost(unknown=1) if encoded else NOTHING
 
     def of_run(self, function: func.FuncOp) -> Cost:
         """Return what a run of a program costs beside its ops, most of it in groups of ranks, which
@@ -301,6 +314,12 @@ def _recorded(op: Operation) -> str | None:
     """Return the name of the implementation that an op records, if any."""
     name = getattr(op.attributes.get(IMPLEMENTATION), "data", None)
     return name if isinstance(name, str) else None
+
+
+def _is_encoded(type: Attribute) -> bool:
+    """Return whether a value is made of polynomials, or its elements are."""
+    element = type.element_type if isinstance(type, TensorType) else type
+    return isinstance(element, StateType | PolyType)
 
 
 def _words(type: Attribute) -> int:

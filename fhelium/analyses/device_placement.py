@@ -4,22 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    ArrayAttr,
-    DictionaryAttr,
-    IndexType,
-    IntegerType,
-    ModuleOp,
-)
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.analyses.rank_dependence import captured
-from fhelium.dialects.core import IN_PLACE, ResourceOp, ResourceType
+from fhelium.dialects.core import DEVICE, IN_PLACE, ResourceOp, ResourceType, is_data
 from fhelium.dialects.distributed import GroupType, PendingType, RecvOp
 from fhelium.dialects.memory import (
-    DEVICE,
     DeviceType,
     MemorySpace,
     Placement,
@@ -41,11 +33,6 @@ UNPLACED = (TransferOp, arith.ConstantOp, func.FuncOp, func.ReturnOp, func.CallO
 """Ops with data that other ops or attributes say the device of."""
 
 
-def is_data(type: Attribute) -> bool:
-    """Return whether values of a type live on a device: all but numbers and resources."""
-    return not isinstance(type, (IndexType, IntegerType, AnyFloat, ResourceType))
-
-
 def _is_key(type: Attribute) -> bool:
     return isinstance(type, ResourceType) and not isinstance(type, (DeviceType, GroupType))
 
@@ -54,12 +41,13 @@ def _is_key(type: Attribute) -> bool:
 class DevicePlan:
     """Where each value of a module is, and where each use needs it.
 
-    `default` is the device of what comes from outside, if it is known.
+    `default` is the device of what comes from outside, if it is known. `others` are the types of
+    resources that are called like no device of the module.
     """
 
     module: ModuleOp
     default: Placement | None
-    devices: set[str] = field(init=False)
+    others: dict[str, Attribute] = field(init=False)
     functions: dict[str, func.FuncOp] = field(init=False)
     called: set[str] = field(init=False)
     places: dict[SSAValue, Placement | None] = field(default_factory=dict)
@@ -69,7 +57,10 @@ class DevicePlan:
     def __post_init__(self) -> None:
         ops = list(self.module.walk())
         resources = [op for op in ops if isinstance(op, ResourceOp)]
-        self.devices = {r.symbol_name for r in resources if isinstance(r.result.type, DeviceType)}
+        named = {r.symbol_name for r in resources if isinstance(r.result.type, DeviceType)}
+        self.others = {
+            r.symbol_name: r.result.type for r in resources if r.symbol_name not in named
+        }
         self.functions = {f.sym_name.data: f for f in ops if isinstance(f, func.FuncOp)}
         self.called = {c.callee.string_value() for c in ops if isinstance(c, func.CallOp)}
         for resource in resources:
@@ -316,12 +307,12 @@ class DevicePlan:
         return place
 
     def check_device(self, place: Placement, op: Operation, what: str) -> None:
-        if place.device not in self.devices:
-            known = ", ".join(f"@{name}" for name in sorted(self.devices)) or "none"
+        """Refuse a name that only other resources have. A device need not have one yet."""
+        if (other := self.others.get(place.device)) is not None:
             raise PassFailure(
                 op,
-                f"{what} names the device @{place.device}, which the program does not have (it has "
-                f"{known}): add fhelium.resource @{place.device} : !mem.device",
+                f"{what} names the device @{place.device}, found fhelium.resource @{place.device} "
+                f": {other}, expected the name of a device: call one of them something else",
             )
 
 

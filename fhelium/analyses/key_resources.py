@@ -8,15 +8,19 @@ from fhelium.dialects.ckks.types import KeyType
 from fhelium.dialects.core import ResourceOp
 
 
-def key_for(function: FuncOp, type: KeyType) -> SSAValue:
+def key_for(function: FuncOp, type: KeyType, own: SSAValue | None = None) -> SSAValue:
     """Return a key of a type that every op of a function can use.
 
     A resource of that type moves to the top of the function, behind those that are there already;
-    one named after the type is made where there is none.
+    one named after the type is made where there is none. Where there are several, as for several
+    devices, it is `own` if that is one of them.
     """
     end = _first_other(function)
+    takes_own = own is not None and isinstance(own.owner, ResourceOp)
     for op in function.walk():
-        if isinstance(op, ResourceOp) and op.result.type == type:
+        if not isinstance(op, ResourceOp) or op.result.type != type:
+            continue
+        if not takes_own or op.result is own:
             if op.parent_op() is function and (end is None or op.is_before_in_block(end)):
                 return op.result
             op.detach()

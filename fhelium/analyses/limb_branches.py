@@ -132,8 +132,9 @@ class LimbBranch:
         if has_assignment(op):
             raise PassFailure(
                 op,
-                f"{op.name} records how it runs, expected ops without assignments: run "
-                "rns-shard-limbs before fhelium-assign-implementations",
+                f"{op.name} records how or where it runs, expected ops without assignments: run "
+                "rns-shard-limbs before fhelium-assign-implementations, and write mem.device "
+                "behind it",
             )
         self.location = op.location
         match op:

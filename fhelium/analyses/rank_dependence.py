@@ -9,16 +9,16 @@ same result make them equal again.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from fhelium.analyses.call_graph import CallGraph
 from fhelium.dialects import distributed
 from fhelium.dialects.core import MaterialOp, ResourceOp
+from fhelium.dialects.effects import is_effect_free
 
 AGREEING = (
     distributed.BroadcastOp,
@@ -91,46 +91,50 @@ class RankDependence:
 
         `differing` are values that are taken to differ, besides those that may do so anyway.
         """
-        # With each value goes whether it belongs to the same call of the function as the group.
-        waiting: list[tuple[SSAValue, bool]] = [(value, True)]
+        lineage = _Lineage.of(group)
+        waiting = [_Followed(value, here=True)]
         seen = set(waiting)
-        for each, here in waiting:
-            if each in differing:
-                return Origin(each, "it is taken to differ")
-            found = self.sources(each, _Lineage.of(group), here)
+        for each in waiting:
+            if each.value in differing:
+                return Origin(each.value, "it is taken to differ")
+            found = self.sources(each, lineage)
             if isinstance(found, Origin):
                 return found
-            fresh = [pair for pair in found if pair not in seen]
+            fresh = [source for source in found if source not in seen]
             seen.update(fresh)
             waiting.extend(fresh)
         return None
 
-    def sources(
-        self, value: SSAValue, group: "_Lineage", here: bool
-    ) -> Origin | list[tuple[SSAValue, bool]]:
-        """Return what `value` is computed from, one step back, or why it may differ."""
-        if here and value in group.colors:
+    def sources(self, followed: "_Followed", group: "_Lineage") -> "Origin | list[_Followed]":
+        """Return what a value is computed from, one step back, or why it may differ."""
+        value, owner = followed.value, followed.value.owner
+        if followed.here and value in group.colors:
             return []
-        if isinstance(value.owner, Block):
-            found = self.argument(value, value.owner)
-        elif isinstance(value.owner, func.CallOp):
-            found = self.call_result(value, value.owner)
+        if isinstance(owner, Block):
+            found = self.argument(value, owner, followed.call)
+        elif isinstance(owner, func.CallOp):
+            found = self.call_result(value, owner)
         else:
-            found = self.result(value, value.owner, group, here)
+            found = self.result(value, owner, group, followed.here)
         if isinstance(found, Origin):
             return found
-        crosses = isinstance(value.owner, func.CallOp) or (
-            isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), func.FuncOp)
-        )
-        return [(source, here and not crosses) for source in found]
+        if isinstance(owner, func.CallOp):
+            return [_Followed(source, call=owner) for source in found]
+        if isinstance(owner, Block) and isinstance(owner.parent_op(), func.FuncOp):
+            return [_Followed(source) for source in found]
+        return [replace(followed, value=source) for source in found]
 
-    def argument(self, value: SSAValue, block: Block) -> Origin | Iterable[SSAValue]:
-        """The sources of a block argument."""
+    def argument(
+        self, value: SSAValue, block: Block, call: func.CallOp | None
+    ) -> Origin | Iterable[SSAValue]:
+        """The sources of a block argument; `call` is the one call that it is of, if known."""
         parent, region = block.parent_op(), block.parent_region()
         index = block.args.index(value)  # pyright: ignore[reportArgumentType]
         if region is None or block is not region.blocks[0]:
             return Origin(value, "it comes from a branch of unstructured control flow")
         match parent:
+            case func.FuncOp() if call is not None:
+                return [call.operands[index]]
             case func.FuncOp():
                 if self.calls.is_entry(parent):
                     name = parent.sym_name.data
@@ -148,7 +152,7 @@ class RankDependence:
             case distributed.CombiningOp():
                 # Values of other ranks, which every rank folds in one order.
                 return []
-            case Operation() if is_side_effect_free(parent):
+            case Operation() if is_effect_free(parent):
                 return (*parent.operands, *computed_inside(parent))
             case _:
                 name = "the module" if parent is None else parent.name
@@ -194,7 +198,7 @@ class RankDependence:
                 return (end.operands[0], end.operands[1 + index])
             case memref.LoadOp():
                 return self.contents(value, op)
-            case _ if is_side_effect_free(op):
+            case _ if is_effect_free(op):
                 return (*op.operands, *computed_inside(op))
             case _:
                 return Origin(value, f"{op.name} may give another result on each rank")
@@ -228,6 +232,22 @@ class RankDependence:
                     case _:
                         return Origin(value, f"it is stored inside {around.name}")
         return sources
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """A value on the way back to where ranks begin to differ.
+
+    Only the last call on the way is kept, so that there are few: behind an argument of its
+    function, all calls of the function around count.
+    """
+
+    value: SSAValue
+    here: bool = False
+    """Whether the value belongs to the same call of its function as the group."""
+
+    call: func.CallOp | None = None
+    """The call of its function that the value belongs to, if its result led here."""
 
 
 @dataclass(frozen=True)

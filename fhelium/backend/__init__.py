@@ -4,7 +4,12 @@ from fhelium.backend.backend import OperationBackend
 from fhelium.backend.checkpoints import Checkpoints
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
 from fhelium.backend.compilation import Compilation
-from fhelium.backend.default import complete_registry, default_registry, installed_registry
+from fhelium.backend.default import (
+    PluginError,
+    complete_registry,
+    default_registry,
+    installed_registry,
+)
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.invocation import OperationInvocation
@@ -86,6 +91,7 @@ __all__ = [
     "OperationSpec",
     "OperationSpecRegistry",
     "Pipeline",
+    "PluginError",
     "PreparedCall",
     "PreparedImplementation",
     "ProcessGroupExecutionResource",

@@ -1,13 +1,12 @@
 """Which values of a program may be the same tensor, and for how long they are used."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from xdsl.dialects import arith, func, scf, tensor
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from fhelium.analyses.device_placement import is_data
-from fhelium.dialects.core import recorded_in_place
+from fhelium.dialects.core import is_data, recorded_in_place
 from fhelium.dialects.distributed import StartOp
 from fhelium.dialects.traits import ViewsOperand
 
@@ -28,14 +27,7 @@ class Aliases:
 
     def origins(self, values: Iterable[SSAValue]) -> Mapping[SSAValue, None]:
         """Return `values` and all that they may share a tensor with by the way they were made."""
-        found = dict.fromkeys(values)
-        stack = list(found)
-        while stack:
-            for value in self._sources(stack.pop()):
-                if value not in found:
-                    found[value] = None
-                    stack.append(value)
-        return found
+        return _reached(values, self._sources)
 
     def _sources(self, value: SSAValue) -> Iterator[SSAValue]:
         if isinstance(value, BlockArgument):
@@ -75,6 +67,20 @@ class Aliases:
                 return
 
 
+def _reached(
+    values: Iterable[SSAValue], near: Callable[[SSAValue], Iterable[SSAValue]]
+) -> Mapping[SSAValue, None]:
+    """Return `values` and all that steps from a value to those `near` it lead to."""
+    found = dict.fromkeys(values)
+    stack = list(found)
+    while stack:
+        for value in near(stack.pop()):
+            if value not in found:
+                found[value] = None
+                stack.append(value)
+    return found
+
+
 def is_view(operation: Operation) -> bool:
     """Return whether a result of an op may be an operand, or a view of one."""
     ours = operation.has_trait(ViewsOperand, value_if_unregistered=False)
@@ -96,27 +102,20 @@ def used_after(operation: Operation, order: Mapping[Operation, int]) -> Operatio
     """
     if not operation.operands:
         return None
-    same = _views_of(operation.operands[0])
+    same = _reached(operation.operands[:1], _near_views)
     if any(other in same for other in operation.operands[1:]):
         return operation
     later = (_used_after(value, operation, order) for value in same)
     return next((user for user in later if user is not None), None)
 
 
-def _views_of(value: SSAValue) -> Mapping[SSAValue, None]:
-    """Return a value, what it is a view of, and the views of them all."""
-    found, stack = {value: None}, [value]
-    while stack:
-        each = stack.pop()
-        views = [use.operation for use in each.uses if is_view(use.operation)]
-        near: list[SSAValue] = [result for view in views for result in view.results]
-        if isinstance(each, OpResult) and is_view(each.op):
-            near.extend(each.op.operands)
-        for other in near:
-            if other not in found and is_data(other.type):
-                found[other] = None
-                stack.append(other)
-    return found
+def _near_views(value: SSAValue) -> Iterator[SSAValue]:
+    """Yield the views of a value, and what it is a view of."""
+    views = [use.operation for use in value.uses if is_view(use.operation)]
+    near: list[SSAValue] = [result for view in views for result in view.results]
+    if isinstance(value, OpResult) and is_view(value.op):
+        near.extend(value.op.operands)
+    yield from (other for other in near if is_data(other.type))
 
 
 def _used_after(

@@ -121,6 +121,14 @@ class OperationBackend:
         chosen = self.registry.resolve(operation, requested=requested, in_place=in_place)
         invocation = describe(operation, parameters)
         declared = chosen.resource_requirements(invocation)
+        if not isinstance(declared, tuple) or any(
+            not isinstance(need, ResourceRequirement) for need in declared
+        ):
+            raise ValueError(
+                f"{chosen.name!r} needs for {operation.name} a {type(declared).__name__}, expected "
+                "a tuple of ResourceRequirement: mend its resource_requirements, which returns () "
+                "where nothing is needed"
+            )
         return OperationDispatch(
             invocation=invocation,
             implementation=chosen,

@@ -1,7 +1,7 @@
 """The implementations that come with FHElium, assembled."""
 
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from fhelium.backend.backend import OperationBackend
 from fhelium.backend.ciphertext_add import prepare_ciphertext_add_combine
@@ -19,9 +19,14 @@ from fhelium.backend.torch_family.fusion import TorchFusedImplementation
 from fhelium.backend.torch_family.packing import packing_contributions
 from fhelium.backend.torch_family.residues import residue_contributions
 from fhelium.backend.torch_family.transfer import TorchMemoryTransferImplementation
+from fhelium.frontends.diagnostics import one_line
 
 PLUGINS = "fhelium.implementations"
 """The group of entry points by which installed packages add implementations."""
+
+
+class PluginError(RuntimeError):
+    """An installed package whose implementations cannot be taken, in one line with its name."""
 
 
 @cache
@@ -60,15 +65,30 @@ def installed_registry() -> OperationImplementationRegistry:
 
     An entry point of the group `fhelium.implementations` names a function that takes a registry and
     returns it extended, by `with_implementations`, or by specs for ops of its own too. Raises
-    `TypeError` for one that returns anything else.
+    `PluginError` for one that cannot be loaded, fails, or returns anything else.
     """
     registry = complete_registry()
     for point in sorted(entry_points(group=PLUGINS), key=lambda point: point.name):
-        extended = point.load()(registry)
-        if not isinstance(extended, OperationImplementationRegistry):
-            raise TypeError(
-                f"the entry point {point.value} of {PLUGINS} returned a "
-                f"{type(extended).__name__}, expected an OperationImplementationRegistry"
-            )
-        registry = extended
+        registry = _extended(registry, point)
     return registry
+
+
+def _extended(
+    registry: OperationImplementationRegistry, point: EntryPoint
+) -> OperationImplementationRegistry:
+    """Return what an installed package makes of a registry. Raises `PluginError`."""
+    package = "" if point.dist is None else f" of the package {point.dist.name}"
+    what = f"the entry point {point.name} = {point.value} of {PLUGINS}{package}"
+    mend = "mend the package, or uninstall it"
+    try:
+        extended = point.load()(registry)
+    except Exception as error:
+        raise PluginError(
+            f"{what} failed: {type(error).__name__}: {one_line(error)}: {mend}"
+        ) from error
+    if not isinstance(extended, OperationImplementationRegistry):
+        raise PluginError(
+            f"{what} returned a {type(extended).__name__}, expected an "
+            f"OperationImplementationRegistry: {mend}"
+        )
+    return extended

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 from fhelium.backend.aliasing import Aliases, terminator_of
 from fhelium.backend.checkpoints import Checkpoints, identity_of
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
+from fhelium.backend.foreign_results import comes_with_fhelium, with_checked_results
 from fhelium.backend.host_code import HostCode
 from fhelium.backend.prologue import prologue_of
 from fhelium.backend.resources import BoundResource, made_resources
@@ -25,8 +26,8 @@ from fhelium.backend.torch_family.collectives.asynchronous import CommunicationT
 from fhelium.backend.values import ReducedInputs, checked_payload, wrapped_result
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import CLIENT_TYPE
-from fhelium.dialects.core import MaterialOp
-from fhelium.dialects.distributed import CollectiveOp, StartOp
+from fhelium.dialects.core import MaterialOp, ResourceOp
+from fhelium.dialects.distributed import CollectiveOp, RankOp, StartOp
 from fhelium.dialects.memory import TransferOp
 from fhelium.frontends.diagnostics import Fault, ProgramError, one_line, place_of
 from fhelium.frontends.input_names import input_names
@@ -53,7 +54,7 @@ class ProgramExecutable:
 
     What `@main` computes from materials alone (`prepare` in `host_source`) is computed here, once,
     and what the rest uses of it stays in memory: an encoded material takes 8 bytes a coefficient
-    and limb. Raises `ProgramError` when that fails.
+    and limb. Raises `ProgramError` when that fails, or an implementation cannot bind its call.
     """
 
     program: Program
@@ -83,6 +84,7 @@ class ProgramExecutable:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         functions = [op for op in self.program.module.ops if isinstance(op, FuncOp)]
         entry = self.program.function("main")
+        object.__setattr__(self, "_signature", _Signature.of(entry))
         dispatches = self.dispatch_table.operations
         owner = KeyOwner()
         for resource in self.resources:
@@ -116,7 +118,6 @@ class ProgramExecutable:
         object.__setattr__(self, "_main", code.namespace["main"])
         stages = [(stage, code.namespace[f"stage_{i}"]) for i, stage in enumerate(code.stages)]
         object.__setattr__(self, "_stages", stages)
-        object.__setattr__(self, "_signature", _Signature.of(entry))
         object.__setattr__(self, "_device", self._bound_device())
         moves = any(isinstance(op, TransferOp) for op in self.dispatch_table.operations)
         object.__setattr__(self, "_moves_values", moves)
@@ -124,7 +125,14 @@ class ProgramExecutable:
     def _bind(self, operation: Operation, dispatch: OperationDispatch) -> Callable[..., object]:
         resources = tuple(self.resources[i] for i in self.resource_indices[operation])
         made = tuple(made_resources(operation))
-        call = dispatch.bind_around(resources, made) if made else dispatch.bind(resources)
+        try:
+            call = dispatch.bind_around(resources, made) if made else dispatch.bind(resources)
+        except Exception as error:
+            raise self._unprepared(operation, dispatch, error) from error
+        implementation = dispatch.implementation
+        if not comes_with_fhelium(implementation):
+            parameters = self._signature.parameters
+            call = with_checked_results(call, operation, implementation.name, parameters)
         collective = isinstance(operation, CollectiveOp)
         if collective and self._guard is not None:
             call = self._guard.watched(operation, call)
@@ -257,6 +265,7 @@ class ProgramExecutable:
         for i, (payload, type) in enumerate(zip(payloads, signature.inputs, strict=True)):
             self._reduced.check(payload, type, signature.parameters, f"input {i}")
         if self._guard is not None:
+            self._check_group_sizes()
             self._guard.agree(
                 {
                     f"input {i}": input_signature(payload, type)
@@ -270,8 +279,7 @@ class ProgramExecutable:
             results = main(*payloads)
         except Exception as error:
             if (operation := self._failed_operation(error)) is not None:
-                place = self._place(operation)
-                error.add_note(f"in {operation.name}" + (f" at {place}" if place else ""))
+                self._note_place(error, operation)
             raise
         given = any(isinstance(value, Ciphertext | Plaintext) for value in inputs)
         if not given or results is None:
@@ -282,6 +290,44 @@ class ProgramExecutable:
             wrapped_result(result, type, signature.parameters, owner.key_id)
             for result, type in zip(results, signature.outputs, strict=True)
         )
+
+    def _check_group_sizes(self) -> None:
+        """Let `@main` fail here where a group that it names is not of the size that it asks for.
+
+        All ranks of the group do, and none has sent a message, so that it can run other programs.
+        """
+        for operation, call in self._sized_ranks:
+            try:
+                call()
+            except ValueError as error:
+                self._note_place(error, operation)
+                raise
+
+    @cached_property
+    def _sized_ranks(self) -> Sequence[tuple[RankOp, Callable[..., object]]]:
+        """The ops of `@main` that ask for a size of a group that the program names."""
+        found: list[tuple[RankOp, Callable[..., object]]] = []
+        for op in self.program.function("main").body.block.ops:
+            if not isinstance(op, RankOp) or op.size is None:
+                continue
+            if isinstance(op.group.owner, ResourceOp):
+                resources = tuple(self.resources[i] for i in self.resource_indices[op])
+                found.append((op, self.dispatch_table.operations[op].bind(resources)))
+        return found
+
+    def _note_place(self, error: Exception, operation: Operation) -> None:
+        place = self._place(operation)
+        error.add_note(f"in {operation.name}" + (f" at {place}" if place else ""))
+
+    def _unprepared(
+        self, operation: Operation, dispatch: OperationDispatch, error: Exception
+    ) -> ProgramError:
+        """Return what went wrong as an implementation bound its call."""
+        message = (
+            f"{dispatch.implementation.name!r} cannot prepare {operation.name}: "
+            f"{type(error).__name__}: {one_line(error)}"
+        )
+        return ProgramError([Fault(message, place_of(operation, self.program.sources))])
 
     def _prologue_failure(self, error: Exception) -> ProgramError:
         """Return what went wrong as materials were computed on."""

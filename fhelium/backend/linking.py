@@ -20,6 +20,7 @@ from fhelium.backend.compilation import Compilation
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
 from fhelium.backend.host_code import STRUCTURE, is_host_op
+from fhelium.backend.nesting import too_deep
 from fhelium.backend.resources import (
     PARAMETERS_RESOURCE_KIND,
     RING_RESOURCE_KIND,
@@ -76,6 +77,7 @@ def link(
     backend: OperationBackend, compilation: Compilation, pipeline: Pipeline
 ) -> ProgramExecutable:
     """Return an executable of `compilation`. Raises `ProgramError` and `LinkError`."""
+    _check_nesting(compilation.program)
     compilation.program.verify()
     program = _lowered(compilation.program, pipeline)
     if program is not None:
@@ -87,6 +89,13 @@ def link(
     except ProgramError as error:
         linker.refuse(error)
     return linker.link()
+
+
+def _check_nesting(program: Program) -> None:
+    """Refuse what host code cannot nest. Raises `LinkError`."""
+    if (found := too_deep(program.module)) is not None:
+        operation, message = found
+        raise LinkError([Fault(message, place_of(operation, program.sources))])
 
 
 def _lowered(original: Program, pipeline: Pipeline) -> Program | None:
@@ -134,6 +143,7 @@ class _Linker:
         return [op for op in self.operations if isinstance(op, kind)]
 
     def link(self) -> ProgramExecutable:
+        _check_nesting(self.program)
         self.program.function("main")
         self.parameters = self.program_parameters()
         operations = self.operations

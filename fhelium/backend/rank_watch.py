@@ -7,12 +7,14 @@ fails, why. Nothing is read while all goes well, and a collective costs two assi
     fhelium/raised/RANK    "<run> <text>": what it raised last
     fhelium/lost/RANK      the same where it lost another rank
     fhelium/ended/RANK     the same where its process ended
+    fhelium/left/RANK      "": it asks nothing any more
 """
 
 import atexit
 import threading
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -104,6 +106,23 @@ class RankWatch:
         self._failed = True
         run = self.position.run if self._running else self.position.run + 1
         self._tell(kind, f"{run} {text[:SHOWN_CHARACTERS]}")
+
+    def leave(self, *, failed: bool) -> None:
+        """Say that this rank asks nothing any more.
+
+        Rank 0, whose process may hold the store, stays when it failed, as others ask why they lost
+        it: until all have left, those that are left are silent, or `PATIENCE_SECONDS` are over.
+        """
+        if not self._tell("left", "") or not failed or self.rank != 0:
+            return
+        end = time.monotonic() + PATIENCE_SECONDS
+        asking, beats, heard = list(range(1, self.size)), {}, time.monotonic()
+        with suppress(RuntimeError):
+            while asking and (now := time.monotonic()) < min(end, heard + 2 * BEAT_SECONDS):
+                asking = [r for r in asking if not self.store.check([f"fhelium/left/{r}"])]
+                if (found := self._read("beat", asking)) != beats:
+                    beats, heard = found, now
+                time.sleep(BEAT_SECONDS / 5 if asking else 0)
 
     def explain(self, members: Collection[int]) -> str:
         """Return which of these ranks keep this one from going on, as far as that is known.

@@ -1,6 +1,6 @@
 """Implementations by operation class and name. Nothing is discovered or mutated on import."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -41,7 +41,8 @@ class ImplementationRegistry(Generic[ImplementationT]):
     objects to this registry.
 
     Raises `ValueError` for an empty name, an empty tuple of operation classes, or an (operation,
-    name) that comes twice, and `TypeError` for an operation type that is not a class of ops.
+    name) that comes twice, and `TypeError` for an operation type that is not a class of ops, a
+    class of implementations instead of one, and one that lacks a name or operation types.
     """
 
     def __init__(self, implementations: Sequence[ImplementationT] = (), *, category: str):
@@ -52,6 +53,9 @@ class ImplementationRegistry(Generic[ImplementationT]):
             self._add(implementation)
 
     def _add(self, implementation: ImplementationT) -> None:
+        check_members(
+            implementation, ("name", "operation_types"), f"a {self.category} implementation"
+        )
         name, operation_types = implementation.name, implementation.operation_types
         if not isinstance(name, str) or not name:
             raise ValueError(
@@ -119,11 +123,26 @@ class ImplementationRegistry(Generic[ImplementationT]):
         candidates = [i for i in named.values() if not getattr(i, "only_by_name", False)]
         if len(candidates) != 1:
             count = "several" if candidates else "no default among its"
+            or_hide = ", or give all but one only_by_name = True" if candidates else ""
             raise ValueError(
                 f"{operation_type.name} has {count} {self.category} implementations: {choices}; "
-                f"choose one with {_assigning(operation_type)}"
+                f"choose one with {_assigning(operation_type)}{or_hide}"
             )
         return candidates[0]
+
+
+def check_members(implementation: object, members: Iterable[str], what: str) -> None:
+    """Raise `TypeError` for an implementation that lacks a member, or is a class of some."""
+    kind = implementation if isinstance(implementation, type) else type(implementation)
+    if kind is implementation:
+        raise TypeError(
+            f"{what} is the class {kind.__name__}, expected one: make {kind.__name__}()"
+        )
+    if missing := [member for member in members if not hasattr(implementation, member)]:
+        raise TypeError(
+            f"{what} has no {' and no '.join(missing)}: define {' and '.join(missing)} in its "
+            f"class {kind.__name__}"
+        )
 
 
 def _assigning(operation_type: type[Operation]) -> str:
@@ -135,7 +154,10 @@ def _assigning(operation_type: type[Operation]) -> str:
 class OperationImplementation(Protocol):
     """Execute one or more registered operations on Tensor payloads.
 
-    One that is a `RegionImplementation` too runs ops with regions.
+    One that has an attribute `only_by_name = True` too runs the ops that record its name, and no
+    others. Give it to each that comes beside those of FHElium: an op that records no name needs
+    exactly one candidate. A `PreparedImplementation` binds its calls once, and a
+    `RegionImplementation` runs ops with regions.
     """
 
     @property
@@ -203,10 +225,15 @@ class PreparedImplementation(Protocol):
         ...
 
 
+_CALLED = ("supports_in_place", "resource_requirements", "execute")
+"""What a run asks of an implementation, beside its name and classes of ops."""
+
+
 class OperationImplementationRegistry:
     """Resolve implementations by operation class and identity.
 
-    Raises `ValueError` for an implementation of an operation class without a spec.
+    Raises `ValueError` for an implementation of an operation class without a spec, and `TypeError`
+    for one that lacks a member of `OperationImplementation`.
     """
 
     def __init__(
@@ -217,6 +244,10 @@ class OperationImplementationRegistry:
     ):
         self.operation_specs = operation_specs
         self._registry = ImplementationRegistry(implementations, category="operation")
+        for implementation in implementations:
+            operations = ", ".join(op.name for op in implementation.operation_types)
+            what = f"implementation {implementation.name!r} of {operations}"
+            check_members(implementation, _CALLED, what)
         for operation_type in self._registry.operation_types:
             if operation_type not in operation_specs:
                 raise ValueError(

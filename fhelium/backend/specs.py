@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from xdsl.ir import Dialect, Operation
-from xdsl.traits import Pure
+from xdsl.traits import MemoryEffect, NoMemoryEffect, Pure, RecursiveMemoryEffect
 
 from fhelium.dialects import get_all_dialects
 from fhelium.dialects.ckks import EncryptOp
@@ -23,7 +23,11 @@ OperationCheck = Callable[[Operation], str | None]
 
 @dataclass(frozen=True)
 class OperationSpec:
-    """One operation class: its IR name, its effect, and the checks that it passes at link time."""
+    """One operation class: its IR name, its effect, and the checks that it passes at link time.
+
+    Raises `ValueError` for a name that is not the op's, an unknown effect, and one that contradicts
+    the op's traits: passes believe the traits, a run believes the effect.
+    """
 
     name: str
     operation_type: type[Operation]
@@ -35,6 +39,26 @@ class OperationSpec:
             raise ValueError(
                 f"{self.name} has the effect {self.effect!r}, expected one of "
                 f"{', '.join(get_args(OperationEffect))}"
+            )
+        if self.name != self.operation_type.name:
+            raise ValueError(
+                f"{self.operation_type.__name__} is called {self.operation_type.name}, found the "
+                f"name {self.name!r} in its OperationSpec: give it the op's name"
+            )
+        free = self.operation_type.get_traits_of_type(NoMemoryEffect)
+        declared = self.operation_type.get_traits_of_type(MemoryEffect)
+        acting = [t for t in declared if not isinstance(t, NoMemoryEffect | RecursiveMemoryEffect)]
+        if free and self.effect != "pure":
+            raise ValueError(
+                f"{self.name} has the trait {type(free[0]).__name__} and the effect "
+                f"{self.effect!r}, expected 'pure': passes remove and merge ops with that trait, "
+                "so drop the trait, or the effect"
+            )
+        if acting and self.effect == "pure":
+            raise ValueError(
+                f"{self.name} has the trait {type(acting[0]).__name__} and the effect 'pure', "
+                "expected another one: a run may compute a pure op once for all runs, so drop the "
+                "trait, or the effect"
             )
 
 

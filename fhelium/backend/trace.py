@@ -2,7 +2,10 @@
 
 A span is one call of one op. Its process is the rank; in it, thread 0 is the program, and thread 1
 what `dist.start` started. Categories are `compute`, `communication` and `wait`. On CUDA a span is
-the time that it takes to queue the work.
+the time that it takes to queue the work. Host code, such as arithmetic of `tensor`, leaves none.
+
+`bytes` of a collective are the payload that this rank gives, or else gets. What is sent of it
+depends on the algorithm and on the number of ranks.
 """
 
 import json
@@ -12,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.core import ResourceOp, ResourceType
-from fhelium.dialects.distributed import CollectiveOp, StartOp
+from fhelium.dialects.distributed import CollectiveOp, SplitOp, StartOp
 from fhelium.dialects.rns.types import ModuliType, PolyType
 
 THREADS = ("program", "started collectives")
@@ -105,10 +108,18 @@ def _name(what: str, rank: int, thread: int, name: str) -> dict[str, Any]:
 def _description(operation: Operation) -> dict[str, Any]:
     """Return what the text says of an op: its group, and the level or limbs of its result."""
     described: dict[str, Any] = {}
-    if isinstance(operation, CollectiveOp) and isinstance(operation.group.owner, ResourceOp):
-        described["group"] = operation.group.owner.symbol_name
+    if isinstance(operation, CollectiveOp) and (group := _group_name(operation.group)):
+        described["group"] = group
     types = [value.type for value in (*operation.results, *operation.operands)]
     return described | next(filter(None, map(_state, types)), {})
+
+
+def _group_name(group: SSAValue) -> str | None:
+    """Return the name of a group, or of the one that it is a part of, if a resource has it."""
+    part = ""
+    while isinstance(group.owner, SplitOp):
+        part, group = "part of ", group.owner.group
+    return part + group.owner.symbol_name if isinstance(group.owner, ResourceOp) else None
 
 
 def _state(type: Attribute) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from fhelium.backend.invocation import prime_ids
 from fhelium.dialects.ckks.checks import SCALE_TOLERANCE
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.rns.types import PolyType
+from fhelium.dialects.secure.types import reshape_hint
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.parameters import Parameters
 
@@ -41,13 +42,11 @@ def checked_payload(
     match element:
         case StateType():
             data = _state_data(value, element, parameters, what)
-            _check_shape(data, (*dimensions, *_state_shape(element, parameters)), what)
+            _check_shape(data, (*dimensions, *_residue_shape(element, parameters)), what)
             return data
         case PolyType():
-            degree = DYNAMIC_INDEX if parameters is None else parameters.ring_degree
             data = _tensor(value, torch.int64, what)
-            shape = (element.components, len(element.basis), degree)
-            _check_shape(data, (*dimensions, *shape), what)
+            _check_shape(data, (*dimensions, *_residue_shape(element, parameters)), what)
             return data
         case _ if isinstance(type, TensorType) and (dtype := _dtype(element)) is not None:
             data = _tensor(value, dtype, what)
@@ -80,8 +79,27 @@ def wrapped_result(
     return Plaintext(*state)
 
 
+def check_result(value: object, type: Attribute, parameters: Parameters | None, what: str) -> None:
+    """Check what an op returned: that residues, and tensors of numbers, are such tensors.
+
+    Raises `TypeError` for another kind or dtype, and `ValueError` for residues of another shape;
+    tensors of numbers may have a batch that their type does not know of.
+    """
+    element, dimensions = _element(type)
+    if isinstance(element, StateType | PolyType):
+        data = _tensor(value, torch.int64, what)
+        _check_shape(data, (*dimensions, *_residue_shape(element, parameters)), what)
+    elif isinstance(type, TensorType) and (dtype := _dtype(element)) is not None:
+        _tensor(value, dtype, what)
+
+
 def check_residues(
-    payload: object, type: Attribute, parameters: Parameters | None, what: str
+    payload: object,
+    type: Attribute,
+    parameters: Parameters | None,
+    what: str,
+    *,
+    fix: str = "make it with these parameters",
 ) -> None:
     """Raise `ValueError` for residues outside [0, q): kernels count on them, for ever after."""
     element, _ = _element(type)
@@ -97,7 +115,7 @@ def check_residues(
         *_, limb = first = tuple(outside.nonzero()[0].tolist())
         raise ValueError(
             f"{what} has residues from {int(low[first])} to {int(high[first])} in limb "
-            f"{limbs[limb]}, expected 0 to {int(moduli[limb]) - 1}: make it with these parameters"
+            f"{limbs[limb]}, expected 0 to {int(moduli[limb]) - 1}: {fix}"
         )
 
 
@@ -158,13 +176,15 @@ def _state_data(
     return value.data
 
 
-def _state_shape(state: StateType, parameters: Parameters | None) -> tuple[int, ...]:
-    count = state.components if isinstance(state, CiphertextType) else 1
-    limbs, degree = DYNAMIC_INDEX, DYNAMIC_INDEX
-    if parameters is not None:
-        degree = parameters.ring_degree
-        if state.level is not None:
-            limbs = len(parameters.q_limbs(state.level))
+def _residue_shape(element: StateType | PolyType, parameters: Parameters | None) -> tuple[int, ...]:
+    """Return components, limbs and N of a value, with `DYNAMIC_INDEX` for what is not known."""
+    degree = DYNAMIC_INDEX if parameters is None else parameters.ring_degree
+    if isinstance(element, PolyType):
+        return (element.components, len(element.basis), degree)
+    count = element.components if isinstance(element, CiphertextType) else 1
+    limbs = DYNAMIC_INDEX
+    if parameters is not None and element.level is not None:
+        limbs = len(parameters.q_limbs(element.level))
     return (DYNAMIC_INDEX if count is None else count, limbs, degree)
 
 
@@ -182,7 +202,8 @@ def _check_shape(
     names = ["?" if size == DYNAMIC_INDEX else str(size) for size in expected]
     if batch:
         names.insert(lead, "batch...")
-    raise ValueError(f"{what} has shape {list(shape)}, expected [{', '.join(names)}]")
+    hint = "" if batch else reshape_hint(shape, expected)
+    raise ValueError(f"{what} has shape {list(shape)}, expected [{', '.join(names)}]{hint}")
 
 
 def _tensor(value: object, dtype: torch.dtype, what: str, also: str | None = None) -> torch.Tensor:
@@ -190,7 +211,10 @@ def _tensor(value: object, dtype: torch.dtype, what: str, also: str | None = Non
         wanted = "a tensor" if also is None else f"a {also} or its tensor"
         raise TypeError(f"{what} is a {type(value).__name__}, expected {wanted}")
     if value.dtype != dtype:
-        raise TypeError(f"{what} has dtype {value.dtype}, expected {dtype}")
+        # Residues and positions are no rounded numbers.
+        rounds = dtype.is_floating_point and not value.is_complex()
+        hint = f": convert it with .to({dtype})" if rounds else ""
+        raise TypeError(f"{what} has dtype {value.dtype}, expected {dtype}{hint}")
     if value.layout != torch.strided:
         raise TypeError(f"{what} is {value.layout}, expected torch.strided: call to_dense() on it")
     return value

@@ -3,13 +3,22 @@
 A *resource* is a live object that a rank owns (a key, a process group, a device). A *material* is
 data that comes with the program (weights, masks). Both are named; the backend binds the names when
 it links. Any executable op may record an implementation in the discardable attributes
-`fhelium.implementation` and `fhelium.in_place`; for the backend that is a hard constraint.
+`fhelium.implementation` and `fhelium.in_place`; for the backend that is a hard constraint. Where it
+runs is in `mem.device` and `mem.space`, which the dialect `mem` explains.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FlatSymbolRefAttrConstr,
+    IndexType,
+    IntegerType,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
@@ -26,6 +35,11 @@ from xdsl.utils.exceptions import VerifyException
 
 IMPLEMENTATION = "fhelium.implementation"
 IN_PLACE = "fhelium.in_place"
+DEVICE = "mem.device"
+SPACE = "mem.space"
+
+ASSIGNMENTS = (IMPLEMENTATION, IN_PLACE, DEVICE, SPACE)
+"""Attributes of an op that say how or where it runs."""
 
 INPUT_NAME = "fhelium.name"
 """On an argument of a function: the name of an input, where that of the value cannot say it."""
@@ -38,6 +52,11 @@ class ResourceType(TypeAttribute, ABC):
     @abstractmethod
     def resource_kind(self) -> str:
         """The kind under which the backend binds such an object."""
+
+
+def is_data(type: Attribute) -> bool:
+    """Return whether values of a type live on a device: all but numbers and resources."""
+    return not isinstance(type, (IndexType, IntegerType, AnyFloat, ResourceType))
 
 
 class NamedOp(IRDLOperation, ABC):
@@ -148,7 +167,15 @@ def recorded_implementation(operation: Operation) -> str | None:
 
 
 def has_assignment(operation: Operation) -> bool:
-    """Return whether a pass has recorded how `operation` runs, which no rewrite may lose."""
+    """Return whether it is recorded how or where `operation` runs, which no rewrite may lose.
+
+    Lowering loses where: it comes behind `mem-insert-transfers`, which has moved values by then.
+    """
+    return any(name in operation.attributes for name in ASSIGNMENTS)
+
+
+def has_implementation(operation: Operation) -> bool:
+    """Return whether it is recorded how `operation` runs: as it is, so lowering leaves it whole."""
     return IMPLEMENTATION in operation.attributes or IN_PLACE in operation.attributes
 
 

@@ -38,11 +38,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from fhelium.dialects.core import ResourceType
+from fhelium.dialects.core import DEVICE, SPACE, ResourceType
 from fhelium.dialects.traits import ViewsOperand
-
-DEVICE = "mem.device"
-SPACE = "mem.space"
 
 
 class MemorySpace(StrEnum):
@@ -111,6 +108,12 @@ def recorded_placement(attributes: Mapping[str, Attribute]) -> Placement | None:
             f"found {SPACE} = {space}, expected a memory space, such as #mem<space pinned_host>"
         )
     return Placement(device.string_value(), space.data)
+
+
+def placement_attributes(operation: Operation) -> dict[str, Attribute]:
+    """Return the attributes of an op that say where it runs."""
+    attributes = operation.attributes
+    return {name: attributes[name] for name in (DEVICE, SPACE) if name in attributes}
 
 
 @irdl_op_definition

@@ -20,7 +20,15 @@ from fhelium.scheme.parameters import Parameters
 
 
 def _paths(stem: Path) -> tuple[Path, Path]:
-    """Return the two files of a bundle; a stem may have dots of its own."""
+    """Return the two files of a bundle; a stem may have dots of its own.
+
+    Raises `ValueError` for a stem without a name.
+    """
+    if stem.name in ("", ".."):
+        raise ValueError(
+            f"found the path '{stem}', expected one that ends in a name, as in build/model: the "
+            "files are that and .mlir or .safetensors"
+        )
     return stem.with_name(f"{stem.name}.mlir"), stem.with_name(f"{stem.name}.safetensors")
 
 
@@ -89,7 +97,10 @@ def _mismatch(operation: MaterialOp, materials: dict[str, object], path: Path) -
     if not isinstance(value, torch.Tensor):
         return f"material @{name} is a {value.__class__.__name__} in {path}, expected a tensor"
     if value.dtype != torch.float64:
-        return f"material @{name} has dtype {value.dtype} in {path}, expected torch.float64"
+        return (
+            f"material @{name} has dtype {value.dtype} in {path}, expected torch.float64: convert "
+            "it with .to(torch.float64)"
+        )
     if tuple(value.shape) != type.get_shape():
         return (
             f"material @{name} has shape {list(value.shape)} in {path}, expected "

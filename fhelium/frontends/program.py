@@ -69,7 +69,8 @@ class Program:
         """Write the text to `stem`.mlir and the materials that it names to `stem`.safetensors.
 
         Each file appears complete or not at all. Raises `TypeError` and `ValueError` for materials
-        that no file can hold, before anything is written, and `OSError`.
+        that no file can hold, and `ValueError` for a `stem` without a name, before anything is
+        written, and `OSError`.
         """
         from fhelium.frontends.bundle import save
 
@@ -81,7 +82,7 @@ class Program:
 
         `parameters` are for encrypted materials, as in `fhelium.scheme.files.load`. Raises
         `ProgramError` for a text and materials that do not fit, `FileFormatError` for a damaged
-        file, and `OSError`.
+        file, `ValueError` for a `stem` without a name, and `OSError`.
         """
         from fhelium.frontends.bundle import load
 

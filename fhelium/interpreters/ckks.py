@@ -7,15 +7,16 @@ operand, and programs run before they are scheduled as after.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Operation
 
 from fhelium.dialects import ckks
 from fhelium.dialects.core import ResourceOp
 from fhelium.frontends.program import Program
-from fhelium.interpreters.materials import MaterialFunctions
+from fhelium.interpreters.materials import MaterialFunctions, real_numbers
 from fhelium.interpreters.packing import PackingFunctions
-from fhelium.interpreters.structure import interpreter_of, keep
+from fhelium.interpreters.structure import call, interpreter_of, keep
 
 
 def _add(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
@@ -135,15 +136,24 @@ def evaluate(
 ) -> tuple[NDArray[np.complex128], ...]:
     """Run a function of a `ckks` program on the vectors in its slots and return its results.
 
-    Inputs are arrays `[..., slots]`, all with as many slots; materials are those of the program.
-    Raises `ValueError` for inputs of another number, and xDSL's `InterpretationError` for ops of
-    other dialects.
+    Inputs are arrays `[..., slots]`, all with as many slots, or of the shapes of their types where
+    those are tensors of real numbers; materials are those of the program. Raises `ValueError` for
+    inputs of another number or of several numbers of slots, and for imaginary parts of what is
+    real, and xDSL's `InterpretationError` for ops of other dialects.
     """
     body = program.function(function).body.block
     if len(inputs) != len(body.args):
         raise ValueError(f"found {len(inputs)} inputs, expected {len(body.args)}")
-    arrays = tuple(np.asarray(each) for each in inputs)
-    slots = {array.shape[-1] for array in arrays if array.ndim}
+    numbers = [
+        isinstance(a.type, TensorType) and isinstance(a.type.element_type, AnyFloat)
+        for a in body.args
+    ]
+    arrays = tuple(
+        real_numbers(each, f"input {position}") if numbers[position] else np.asarray(each)
+        for position, each in enumerate(inputs)
+    )
+    vectors = [each for each, public in zip(arrays, numbers, strict=True) if not public] or arrays
+    slots = {array.shape[-1] for array in vectors if array.ndim}
     if len(slots) != 1:
         raise ValueError(
             f"found inputs of {sorted(slots)} slots, expected vectors of one number of slots"
@@ -154,4 +164,4 @@ def evaluate(
         PackingFunctions(),
         CkksFunctions(*slots),
     )
-    return interpreter.call_op(function, arrays)
+    return call(interpreter, function, arrays)

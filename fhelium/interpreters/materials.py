@@ -3,11 +3,25 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, TensorType
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 
 from fhelium.dialects.core import MaterialOp
+
+
+def real_numbers(values: ArrayLike, what: str) -> NDArray[np.generic]:
+    """Return numbers for a type that has no others. Raises `ValueError` for an imaginary part."""
+    array = np.asarray(values)
+    if not np.iscomplexobj(array):
+        return array
+    if np.imag(array).any():
+        raise ValueError(
+            f"{what} has an imaginary part, expected real numbers: encode complex ones, as a "
+            "ciphertext or plaintext"
+        )
+    return np.real(array)
 
 
 @register_impls
@@ -29,6 +43,7 @@ class MaterialFunctions(InterpreterFunctions):
         value = np.asarray(self.materials[name])
         type = op.result.type
         if isinstance(type, TensorType) and isinstance(type.element_type, AnyFloat):
+            value = real_numbers(value, f"material @{name}")
             expected = type.get_shape()
             if value.shape != expected:
                 raise ValueError(

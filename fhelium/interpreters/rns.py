@@ -32,8 +32,7 @@ from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions
 from fhelium.interpreters.packing import PackingFunctions
-from fhelium.interpreters.structure import interpreter_of
-from fhelium.scheme.encoding import encode
+from fhelium.interpreters.structure import call, interpreter_of
 from fhelium.scheme.parameters import Parameters
 
 Residues = NDArray[np.object_]
@@ -59,6 +58,8 @@ class RnsFunctions(InterpreterFunctions):
     def encode(
         self, interpreter: Interpreter, op: ckks.EncodeOp, args: PythonValues
     ) -> PythonValues:
+        from fhelium.scheme.encoding import encode  # needs torch
+
         level, scale = op.result.type.level, op.result.type.scale
         plaintext = encode(np.asarray(args[0]), self.parameters, level=level, scale=scale)
         return (integers(plaintext.data),)
@@ -347,7 +348,7 @@ def evaluate(
         PackingFunctions(),
         RnsFunctions(Parameters.from_attribute(attribute), keys or {}),
     )
-    return interpreter.call_op(function, tuple(integers(each) for each in inputs))
+    return call(interpreter, function, tuple(integers(each) for each in inputs))
 
 
 def _material(value: object) -> object:

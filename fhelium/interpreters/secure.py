@@ -12,10 +12,11 @@ from xdsl.interpreters.func import FuncFunctions
 
 from fhelium.dialects import secure
 from fhelium.dialects.secure.arithmetic import Basis
-from fhelium.dialects.secure.types import shape_of
+from fhelium.dialects.secure.types import reshape_hint, shape_of
 from fhelium.frontends.program import Program
-from fhelium.interpreters.materials import MaterialFunctions
+from fhelium.interpreters.materials import MaterialFunctions, real_numbers
 from fhelium.interpreters.packing import PackingFunctions
+from fhelium.interpreters.structure import call
 
 
 @register_impls
@@ -96,22 +97,26 @@ def evaluate(
     """Run a function of a `secure` program on plain numbers and return its results.
 
     Inputs, results and `Program.materials` are float64 arrays of the shapes of their types. Raises
-    `ValueError` for inputs of another number or shape, and xDSL's `InterpretationError` for ops of
-    other dialects.
+    `ValueError` for inputs of another number or shape or with an imaginary part, and xDSL's
+    `InterpretationError` for ops of other dialects.
     """
     body = program.function(function).body.block
     if len(inputs) != len(body.args):
         raise ValueError(f"found {len(inputs)} inputs, expected {len(body.args)} for @{function}")
-    arrays = [np.asarray(each, dtype=np.float64) for each in inputs]
+    arrays = [
+        np.asarray(real_numbers(each, f"input {position}"), dtype=np.float64)
+        for position, each in enumerate(inputs)
+    ]
     for argument, array in zip(body.args, arrays, strict=True):
         expected = shape_of(argument, "an input")
         if array.shape != expected:
             raise ValueError(
                 f"input {argument.index} has shape {list(array.shape)}, expected {list(expected)}"
+                f"{reshape_hint(array.shape, expected)}"
             )
     interpreter = Interpreter(program.module)
     interpreter.register_implementations(FuncFunctions())
     interpreter.register_implementations(MaterialFunctions(program.materials))
     interpreter.register_implementations(PackingFunctions())
     interpreter.register_implementations(SecureFunctions())
-    return interpreter.call_op(function, tuple(arrays))
+    return call(interpreter, function, tuple(arrays))

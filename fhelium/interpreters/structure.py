@@ -4,6 +4,8 @@ Groups have one rank, this one. An integer is xDSL's `IntegerAttr`, a tensor of 
 with more dimensions in front.
 """
 
+from dataclasses import dataclass
+
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.interpreter import (
@@ -35,6 +37,34 @@ def interpreter_of(module: ModuleOp, *functions: InterpreterFunctions) -> Interp
     for each in (*structure, *functions):
         interpreter.register_implementations(each, override=True)
     return interpreter
+
+
+class UninterpretedError(InterpretationError):
+    """What an interpreter says of an op that it cannot run."""
+
+    def __init__(self, operation: Operation | None, message: str):
+        super().__init__(message)
+        self.operation = operation
+
+
+@dataclass
+class LastOp(Interpreter.Listener):
+    """The op that was begun last."""
+
+    operation: Operation | None = None
+
+    def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
+        self.operation = op
+
+
+def call(interpreter: Interpreter, function: str, inputs: PythonValues) -> PythonValues:
+    """Call a function of the module. Raises `UninterpretedError` for an op without meaning here."""
+    last = LastOp()
+    interpreter.listeners = (*interpreter.listeners, last)
+    try:
+        return interpreter.call_op(function, inputs)
+    except InterpretationError as error:
+        raise UninterpretedError(last.operation, str(error)) from error
 
 
 def keep(

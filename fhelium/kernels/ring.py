@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 import torch
 
+# Imported for what it does: a forked process computes with one thread.
+import fhelium.kernels.forks  # noqa: F401
+
 MAXIMUM_PRIME_BITS = 50
 
 _Table = TypeVar("_Table")
@@ -21,8 +24,6 @@ def _after_fork() -> None:
     # Another thread of the parent may have held it; what it was building is not in the child.
     global _building
     _building = threading.RLock()
-    # Nor are the threads of torch, which would wait for them as soon as they have ever worked.
-    torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):

@@ -24,10 +24,14 @@ from fhelium.analyses.plaintext_assignment import plaintext_types
 from fhelium.analyses.program_parameters import program_parameters
 from fhelium.analyses.state_assignment import assign_types, ciphertext_with, plaintext_with
 from fhelium.dialects import ckks
-from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, encode_scalar, shown_scale
+from fhelium.dialects.ckks.checks import SCALE_TOLERANCE, encode_scalar, expect_room, shown_scale
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme.canonical_scales import CanonicalScales, ScaleDriftError
+
+_RESCALE_FIRST = (
+    "run ckks-insert-rescale before ckks-assign-levels, and dce for ops that nothing uses"
+)
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,7 @@ class _Scales:
         """Return the scale of a result without the rounding of its computation."""
         given = CiphertextType.of(result).scale
         level = _level(result, self.function)
+        self.check_room(step.operation, scale, level, degree)
         if given is not None:
             if not isclose(given, scale, rel_tol=SCALE_TOLERANCE):
                 raise PassFailure(
@@ -157,7 +162,21 @@ class _Scales:
                 return canonical
         return scale
 
+    def check_room(self, op: Operation, scale: float, level: int, degree: int) -> None:
+        """Refuse a value that the modulus of its level has no room for."""
+        fix = _RESCALE_FIRST if degree > 1 else "choose primes above the scale"
+        try:
+            expect_room(scale, level, self.scales.groups, fix)
+        except VerifyException as error:
+            raise PassFailure(op, str(error)) from None
+
     def canonical(self, op: Operation, level: int, degree: int) -> float:
+        if degree > level + 2:
+            raise PassFailure(
+                op,
+                f"found a product of {degree} factors at level {level} that no rescale divides, "
+                f"expected at most {level + 2}: {_RESCALE_FIRST}",
+            )
         try:
             return self.scales.of(level, degree)
         except ScaleDriftError as error:

@@ -11,7 +11,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from fhelium.analyses.cost_model import CostModel
 from fhelium.analyses.encrypted_steps import encrypted_functions
@@ -23,8 +22,10 @@ from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, GroupType, RankOp
+from fhelium.dialects.effects import is_effect_free
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.option_checks import check_at_least, check_names
+from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.option_checks import check_at_least, check_names, check_one_of
 
 KEY_SWITCHES = (
     *(ckks.RotateOp, ckks.RotateManyOp, ckks.ConjugateOp),
@@ -76,6 +77,7 @@ class CkksDistributeWeightedSumPass(ModulePass):
         check_at_least(1, ranks=self.ranks)
         check_at_least(2, least=self.least)
         check_names(group=self.group)
+        check_one_of(FAMILIES, family=self.family)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.ranks == 1:
@@ -85,8 +87,9 @@ class CkksDistributeWeightedSumPass(ModulePass):
             if has_assignment(inner):
                 raise PassFailure(
                     inner,
-                    f"{inner.name} records how it runs, expected ops without assignments: run "
-                    f"{self.name} before fhelium-assign-implementations",
+                    f"{inner.name} records how or where it runs, expected ops without assignments: "
+                    f"run {self.name} before fhelium-assign-implementations, and write mem.device "
+                    "behind it",
                 )
         model = None
         if self.by == "time":
@@ -244,7 +247,7 @@ def _private_ops(root: Operation) -> list[Operation]:
         users = {use.operation for result in op.results for use in result.uses}
         serves = bool(users) and users <= private.keys()
         encrypted = any(isinstance(result.type, CiphertextType) for result in op.results)
-        if serves and encrypted and not op.regions and is_side_effect_free(op):
+        if serves and encrypted and not op.regions and is_effect_free(op):
             private[op] = None
         op = op.prev_op
     del private[root]

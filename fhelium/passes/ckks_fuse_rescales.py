@@ -13,8 +13,9 @@ from xdsl.pattern_rewriter import (
 )
 
 from fhelium.dialects import ckks
-from fhelium.dialects.core import has_assignment
+from fhelium.dialects.core import has_implementation
 from fhelium.dialects.locations import replace_located
+from fhelium.dialects.memory import placement_attributes
 
 
 class FuseRescale(RewritePattern):
@@ -26,9 +27,13 @@ class FuseRescale(RewritePattern):
         if not isinstance(inner, ckks.RelinearizeOp) or not op.input.has_one_use():
             return
         # Ops that record how they run stay: fusing would lose that.
-        if has_assignment(op) or has_assignment(inner):
+        if has_implementation(op) or has_implementation(inner):
+            return
+        place = placement_attributes(inner)
+        if placement_attributes(op) != place:
             return
         fused = ckks.RelinearizeRescaleOp(inner.input, inner.key, op.result.type)
+        fused.attributes |= place
         replace_located(rewriter, op, [fused])
         rewriter.erase(inner)
 
@@ -38,7 +43,8 @@ class CkksFuseRescalesPass(ModulePass):
     """Divide by the special primes and a level's primes at once, in one op.
 
     The one division transforms less and rounds once. Whole ops run so; where ops are lowered,
-    `rns-fuse-divisions` does the same, to sums behind several relinearizations as well.
+    `rns-fuse-divisions` does the same, to sums behind several relinearizations as well. Two that
+    are placed on one device become one there, and two that are not on the same stay.
     """
 
     name = "ckks-fuse-rescales"

@@ -22,7 +22,7 @@ class CkksHoistRotationsPass(ModulePass):
     What a rotation costs beyond the first is a permutation and a key product instead of the
     transforms of the digits (Halevi and Shoup, 2018). Rotations of the same block are joined, where
     the first of them is; equal steps become one. A value that is rotated once is left alone, and so
-    are rotations that record how they run.
+    are rotations that record how or where they run.
     """
 
     name = "ckks-hoist-rotations"
@@ -39,7 +39,8 @@ class CkksHoistRotationsPass(ModulePass):
                 by_step: dict[int, list[ckks.RotateOp]] = {}
                 for rotation in rotations:
                     by_step.setdefault(rotation.step.value.data, []).append(rotation)
-                keys = [key_for(function, KeyType.of(same[0].key)) for same in by_step.values()]
+                firsts = [same[0] for same in by_step.values()]
+                keys = [key_for(function, KeyType.of(r.key), r.key) for r in firsts]
                 hoisted = ckks.RotateManyOp(value, list(by_step), keys)
                 hoisted.location = rotations[0].location
                 Rewriter.insert_op(hoisted, InsertPoint.before(rotations[0]))

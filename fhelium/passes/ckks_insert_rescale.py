@@ -1,12 +1,13 @@
 """`ckks-insert-rescale`: bring products back to the scale of a level."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -21,6 +22,7 @@ from fhelium.analyses.state_assignment import without_level
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import has_assignment
+from fhelium.passes.failure import PassFailure
 
 RESCALE = Restoring(
     raises=(Kind.MULTIPLY, Kind.SCALE),
@@ -50,7 +52,7 @@ class CkksInsertRescalePass(ModulePass):
     Dathathri et al., "EVA" (PLDI 2020, section 4): every level drops one scale, so that is once a
     product on each path. A product with an integer becomes `ckks.mul_integer`, which needs no
     rescale. Rescales that are there already stay. A function whose ciphertexts all have their
-    scales is left alone.
+    scales is left alone. Run it before `ckks-assign-levels`: a product that has a level is refused.
     """
 
     name = "ckks-insert-rescale"
@@ -67,7 +69,7 @@ class CkksInsertRescalePass(ModulePass):
                 placement = fewest(function, steps, RESCALE)
             else:
                 placement = at_once(steps, RESCALE)
-            restore(placement, _rescale)
+            restore(placement, partial(_rescale, function))
 
 
 def _multiply_by_integers(function: FuncOp) -> None:
@@ -82,5 +84,12 @@ def _multiply_by_integers(function: FuncOp) -> None:
             Rewriter.replace_op(op, product)
 
 
-def _rescale(value: SSAValue) -> ckks.RescaleOp:
+def _rescale(function: FuncOp, value: SSAValue) -> ckks.RescaleOp:
+    level = CiphertextType.of(value).level
+    if level is not None:
+        raise PassFailure(
+            value.owner if isinstance(value.owner, Operation) else function,
+            f"found a product at level {level} that takes a rescale, expected no level yet: run "
+            "ckks-insert-rescale before ckks-assign-levels",
+        )
     return ckks.RescaleOp(value, without_level(CiphertextType.of(value)))

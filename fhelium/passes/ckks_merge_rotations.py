@@ -38,7 +38,7 @@ class CkksMergeRotationsPass(ModulePass):
       rotate(x, a) + y + rotate(z, a) becomes rotate(x + z, a) + y. Differences count as sums.
 
     Only values with no other user are merged, so that no rotation is done twice, and no op that
-    records how it runs is changed. Steps are taken modulo the number of slots where
+    records how or where it runs is changed. Steps are taken modulo the number of slots where
     the program says it. Keys for new steps are added and those that nothing uses any more
     dropped; `ckks-decompose-rotations` comes behind, if the keys are given.
     """

@@ -115,14 +115,17 @@ class CkksSelectParametersPass(ModulePass):
                     f"secure-assign-layouts{{slots={degree // 2}}}",
                 )
             return choice.parameters
-        raise PassFailure(module, f"{reason}. {self._alternatives(depth, degrees[-1])}")
+        raise PassFailure(module, f"{reason}{self._alternatives(depth, degrees[-1])}")
 
     def _alternatives(self, depth: int, degree: int) -> str:
-        """Say roughly what there is instead at the largest degree."""
+        """Say roughly what there is instead at the largest degree, if anything."""
         limit, precision = MAXIMUM_LOG_QP[degree], min(self.precision, _MOST_PRECISION)
-        shallow = choose(
-            depth=1, precision=precision, largest=self.largest, ring_degree=degree
-        ).parameters
+        try:
+            shallow = choose(
+                depth=1, precision=precision, largest=self.largest, ring_degree=degree
+            ).parameters
+        except NoParametersError:
+            return ""
         # How many bits a scale has beyond the precision, and the chain beyond its levels.
         lost = log2(shallow.scale) - precision
         ends = shallow.log_qp - log2(shallow.scale)
@@ -131,7 +134,7 @@ class CkksSelectParametersPass(ModulePass):
         found = [f"{levels} levels at {precision:g} bits"]
         if bits > 0:
             found.append(f"{bits} bits at depth {depth}")
-        return f"At N = {degree} there are about {' or '.join(found)}"
+        return f". At N = {degree} there are about {' or '.join(found)}"
 
     def _for_program(self, ctx: Context, module: ModuleOp, depth: int) -> Parameters:
         """Return the smallest parameters with which the program's own errors are small enough."""

@@ -22,7 +22,7 @@ from fhelium.analyses.program_parameters import CHOSEN_BY, program_parameters
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CLIENT_TYPE, StateType
-from fhelium.dialects.core import MaterialOp, has_assignment
+from fhelium.dialects.core import MaterialOp, has_implementation
 from fhelium.dialects.distributed import PendingType
 from fhelium.passes.ckks_lowerings import Emitter, lowerings, poly_type
 from fhelium.passes.failure import PassFailure
@@ -157,7 +157,7 @@ def _is_lowered(operation: Operation) -> bool:
 
     One of ckks that records how it runs stays as it is: the record belongs to the whole op.
     """
-    if type(operation) in CKKS_OPERATIONS and has_assignment(operation):
+    if type(operation) in CKKS_OPERATIONS and has_implementation(operation):
         return False
     return any(isinstance(operand.type, StateType) for operand in operation.operands)
 

@@ -128,8 +128,8 @@ def _check(operation: Operation) -> None:
     if has_assignment(operation):
         raise PassFailure(
             operation,
-            f"found {operation.name} with an implementation assigned, expected none: an op on "
-            "packed tensors has none, so drop the attribute",
+            f"found {operation.name} with an implementation or a device assigned, expected none: "
+            "an op on packed tensors becomes several, so drop the attribute",
         )
 
 

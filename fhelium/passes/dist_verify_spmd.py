@@ -7,8 +7,8 @@ from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.ir import Block, Dialect, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fhelium.analyses.message_pairing import first_message, verify_pairs
@@ -51,6 +51,9 @@ class Event:
         return first
 
 
+HANDLING = frozenset({"arith", "builtin", "dist", "fhelium", "func", "scf"})
+"""Dialects whose ops name groups, ask them or hand them on, and talk in collectives alone."""
+
 Events = tuple[Event, ...]
 
 Parts = dict[GroupKey, GroupKey]
@@ -66,7 +69,8 @@ class DistVerifySpmdPass(ModulePass):
     is computed from `dist.rank`, or from what each rank is given by itself, may differ, and what
     `dist.broadcast`, an all-reduce or `dist.all_gather` returned does not. Both branches of a
     condition that differs may issue the same sequence of collectives. What cannot be shown to be
-    the same is refused.
+    the same is refused, and so is an op of another dialect that takes a group and does not derive
+    from `CollectiveOp`.
 
     `ranks` is the size of the groups that the program names. It bounds the roots of collectives,
     and a program that sends and receives needs it: each rank is followed by itself then, and every
@@ -96,6 +100,7 @@ def verify_spmd(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Non
     for op in module.walk():
         if isinstance(op, RankOp):
             verifier.check_size(op)
+        check_known(op)
     if not any(isinstance(op, CollectiveOp) for op in module.walk()):
         return
     verifier.block(module.body.block)
@@ -115,6 +120,24 @@ def verify_spmd(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Non
     for function in dependence.calls.functions.values():
         if dependence.calls.is_entry(function) and len(function.body.blocks) == 1:
             verify_pairs(dependence, ranks, function)
+
+
+def check_known(op: Operation) -> None:
+    """Raise `PassFailure` for an op in which ranks may talk without being seen to."""
+    unregistered = isinstance(op, UnregisteredOp)
+    if isinstance(op, CollectiveOp):
+        return
+    if Dialect.split_name(op.name)[0] in HANDLING and not unregistered:
+        return
+    for group in op.operands:
+        if isinstance(group.type, GroupType):
+            name = op.op_name.data if unregistered else op.name
+            raise PassFailure(
+                op,
+                f"found {name} in {_group_name(group)}, expected a collective, whose order on all "
+                "ranks is checked: derive its class from "
+                "fhelium.dialects.distributed.CollectiveOp",
+            )
 
 
 def named_groups(module: ModuleOp) -> list[str]:

@@ -16,6 +16,8 @@ from xdsl.passes import ModulePass
 
 from fhelium.analyses.cost_model import Cost
 from fhelium.analyses.program_costs import costs_of
+from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.option_checks import check_at_least, check_one_of
 
 COST = "fhelium.cost"
 LINK_COST = "fhelium.link_cost"
@@ -31,9 +33,10 @@ class FheliumAnnotateCostPass(ModulePass):
     estimated time; and `unknown`, where there are any, ops whose time is not known and left out.
     What a link computes from materials alone is not part of a function's cost, but its
     `fhelium.link_cost`. An op of `ckks` costs what its lowering does; what passes save later shows
-    when this pass comes last. One that records an implementation takes the time of that, and so
-    does a fused region. Of several branches the dearest counts, and a collective counts for its
-    whole time where it is started, though arithmetic may hide it.
+    when this pass comes last. One that records an implementation takes the time of that, unknown
+    for one that does not come with FHElium, and so does a fused region. Of several branches the
+    dearest counts, and a collective counts for its whole time where it is started, though
+    arithmetic may hide it.
 
     - `calibration` is a file that `fhelium-run --calibrate` wrote; without it times are those of
       another machine, whose name `fhelium-opt -t cost` prints.
@@ -46,6 +49,10 @@ class FheliumAnnotateCostPass(ModulePass):
     calibration: str | None = None
     family: str = "torch"
     trips: int = 1
+
+    def __post_init__(self) -> None:
+        check_one_of(FAMILIES, family=self.family)
+        check_at_least(0, trips=self.trips)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         costs = costs_of(op, self.calibration, self.family, self.trips)

@@ -8,10 +8,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fhelium.dialects.core import IMPLEMENTATION
+from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE
 from fhelium.frontends.diagnostics import nearest
+from fhelium.passes import implementation_families
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.implementation_families import FAMILIES, OWN_NAMES
+from fhelium.passes.option_checks import check_one_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class FheliumAssignImplementationsPass(ModulePass):
     - `{value="score" implementation="my-add"}` names that of the op that defines `%score`.
 
     A recorded assignment is kept when it is the same, and refused when it differs, unless
-    `overwrite=true`.
+    `overwrite=true`, which drops `fhelium.in_place` where the new one is not known to support it. A
+    family without `op=` and `value=` also keeps what records an implementation of no family.
     """
 
     name = "fhelium-assign-implementations"
@@ -37,8 +40,24 @@ class FheliumAssignImplementationsPass(ModulePass):
     implementation: str | None = None
     overwrite: bool = False
 
+    def __post_init__(self) -> None:
+        if (self.target is None) == (self.implementation is None):
+            raise ValueError("expected one of target=FAMILY and implementation=NAME, and not both")
+        if self.implementation == "":
+            raise ValueError("found an empty implementation name, expected a name")
+        if self.implementation is not None and self.op is None and self.value is None:
+            raise ValueError(
+                "found implementation= alone, expected op=NAME or value=NAME beside it"
+            )
+        check_one_of(FAMILIES, target=self.target)
+        unknown = sorted(set(self.only) - set(FAMILIES.get(self.target or "", {})))
+        if unknown:
+            raise ValueError(
+                f"found only={','.join(unknown)}, expected target= beside it, and ops that the "
+                "family has"
+            )
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self._check_options(op)
         assignments = list(self._assignments(op))
         for operation, name in assignments:
             recorded = operation.attributes.get(IMPLEMENTATION)
@@ -49,31 +68,10 @@ class FheliumAssignImplementationsPass(ModulePass):
                     f'"{name}": drop the assignment, or say overwrite=true',
                 )
         for operation, name in assignments:
+            replaced = operation.attributes.get(IMPLEMENTATION) not in (None, StringAttr(name))
+            if replaced and name not in implementation_families.IN_PLACE:
+                operation.attributes.pop(IN_PLACE, None)
             operation.attributes[IMPLEMENTATION] = StringAttr(name)
-
-    def _check_options(self, module: ModuleOp) -> None:
-        if (self.target is None) == (self.implementation is None):
-            raise PassFailure(
-                module, "expected one of target=FAMILY and implementation=NAME, and not both"
-            )
-        if self.implementation == "":
-            raise PassFailure(module, "found an empty implementation name, expected a name")
-        if self.implementation is not None and self.op is None and self.value is None:
-            raise PassFailure(
-                module, "found implementation= alone, expected op=NAME or value=NAME beside it"
-            )
-        if self.target is not None and self.target not in FAMILIES:
-            raise PassFailure(
-                module, f"found target {self.target}, expected one of {', '.join(FAMILIES)}"
-            )
-
-        unknown = sorted(set(self.only) - set(FAMILIES.get(self.target or "", {})))
-        if unknown:
-            raise PassFailure(
-                module,
-                f"found only={','.join(unknown)}, expected target= beside it, and ops that the "
-                "family has",
-            )
 
     def _assignments(self, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
         operations = self._selected(module)
@@ -82,12 +80,15 @@ class FheliumAssignImplementationsPass(ModulePass):
             return
         assert self.target is not None
         family = FAMILIES[self.target]
+        named = self.op is not None or self.value is not None
         for operation in operations:
             if self.only and operation.name not in self.only:
                 continue
+            if not named and not self.overwrite and _is_of_no_family(operation):
+                continue
             if operation.name in family:
                 yield operation, family[operation.name]
-            elif self.op is not None or self.value is not None:
+            elif named:
                 raise PassFailure(
                     operation,
                     f"found {operation.name}, expected an op that the family {self.target} has: "
@@ -114,6 +115,12 @@ class FheliumAssignImplementationsPass(ModulePass):
                     "or narrow the choice down with op=NAME",
                 )
         return selected
+
+
+def _is_of_no_family(operation: Operation) -> bool:
+    """Return whether an op records an implementation that does not come with FHElium."""
+    recorded = operation.attributes.get(IMPLEMENTATION)
+    return isinstance(recorded, StringAttr) and recorded.data not in OWN_NAMES
 
 
 def _hint(name: str, names: list[str], sigil: str = "") -> str:

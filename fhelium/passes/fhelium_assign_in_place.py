@@ -15,13 +15,10 @@ from fhelium.dialects.core import IN_PLACE, recorded_implementation, recorded_in
 from fhelium.dialects.traits import ViewsOperand
 from fhelium.passes import implementation_families
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.implementation_families import OWN_NAMES
 
 NOT_OWN = (ckks.EncodeOp, ckks.EncryptOp, ckks.DecryptOp, ckks.DecodeOp, rns.ModuliOp)
 """Ops of ckks and rns whose results are no views, but may belong to someone else."""
-
-OWN_NAMES = frozenset(name for family in FAMILIES.values() for name in family.values())
-"""Implementations that are known to make new words, or to overwrite where they may."""
 
 
 @dataclass(frozen=True)
@@ -89,5 +86,6 @@ def makes_new_words(operation: object) -> bool:
     if not isinstance(operation, (*ckks.OPERATIONS, *rns.OPERATIONS, rns.FusedOp)):
         return False
     name = recorded_implementation(operation)
+    # Those of a family make new words, or overwrite where they may.
     shared = operation.has_trait(ViewsOperand) or isinstance(operation, NOT_OWN)
     return not shared and (name is None or name in OWN_NAMES)

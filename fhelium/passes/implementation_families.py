@@ -41,6 +41,9 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
 }
 
+OWN_NAMES = frozenset(name for family in FAMILIES.values() for name in family.values())
+"""Names of the implementations of all families."""
+
 IN_PLACE = frozenset(
     FAMILIES["cpu"][op.name]
     for op in (

@@ -24,7 +24,8 @@ class MemInsertTransfersPass(ModulePass):
     first of its operands is whose device is known; arguments, constants, materials, and what a
     called function takes and returns, are on the device `default`. Without that option nothing is
     known of them, and they are moved wherever an op asks for a device. `mem.space` beside
-    `mem.device` asks for a memory space too. Loops and conditions take the attribute for what they
+    `mem.device` asks for a memory space too. A device gets its `fhelium.resource` where values move
+    to it, if the program has none. Loops and conditions take the attribute for what they
     carry and return; else that is where the start value, or the value of the first branch, is.
 
     A value moves to a device once, before its first use there, out of all loops that do not

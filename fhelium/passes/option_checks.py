@@ -3,6 +3,7 @@
 A check raises a `ValueError` that names the option as pipelines write it.
 """
 
+from collections.abc import Iterable
 from math import inf
 
 
@@ -25,6 +26,14 @@ def check_powers_of_two(most: int, /, **options: int | None) -> None:
     for name, value in options.items():
         if value is not None and not (0 < value <= most and value & (value - 1) == 0):
             raise ValueError(f"found {_text(name, value)}, expected a power of two, at most {most}")
+
+
+def check_one_of(known: Iterable[str], /, **options: str | None) -> None:
+    """Refuse options that are given and none of the `known` names."""
+    names = sorted(known)
+    for name, value in options.items():
+        if value is not None and value not in names:
+            raise ValueError(f"found {_text(name, value)}, expected one of {', '.join(names)}")
 
 
 def check_names(**options: str) -> None:

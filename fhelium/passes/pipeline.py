@@ -1,7 +1,6 @@
 """Pass pipelines: from text such as `cse,convert-ckks-to-rns{option=1}` to passes that ran."""
 
 import dataclasses
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline, parse_spec
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible
+from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.hints import isa, type_repr
 
 from fhelium.frontends.diagnostics import (
@@ -30,12 +29,9 @@ from fhelium.frontends.verification import verification_faults
 from fhelium.passes import get_all_passes
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.named_pipelines import NAMED_PIPELINES
+from fhelium.passes.spec_syntax import SpecError, as_number, specs_from_text, text_of_spec
 
 _Item = TypeVar("_Item", bound=ArgSpecConvertible)
-
-
-class SpecError(Exception):
-    """A pipeline, pass, target or frontend that is misspelled, in one line."""
 
 
 def passes_from_text(
@@ -45,12 +41,8 @@ def passes_from_text(
 
     Raises `SpecError`.
     """
-    try:
-        specs = tuple(parse_pipeline(text))
-    except ArgSpecParseError as error:
-        raise SpecError(f"in the pass pipeline {text!r}: {_syntax_message(error)}") from None
     passes: list[ModulePass] = []
-    for spec in specs:
+    for spec in specs_from_text("pass pipeline", text):
         named = NAMED_PIPELINES.get(spec.name)
         if named is None:
             check_known("pass", spec.name, {**available, **NAMED_PIPELINES})
@@ -63,23 +55,6 @@ def passes_from_text(
         else:
             passes.extend(passes_from_text(named, available))
     return tuple(passes)
-
-
-def spec_from_text(kind: str, text: str) -> ArgSpec:
-    """Return the name and options in `name{option=value}`. Raises `SpecError`."""
-    try:
-        return parse_spec(text)
-    except ArgSpecParseError as error:
-        raise SpecError(f"in the {kind} {text!r}: {_syntax_message(error)}") from None
-
-
-def _syntax_message(error: ArgSpecParseError) -> str:
-    # The exception keeps only its text: a title, "pass-pipeline:1:<column>", an excerpt, a message.
-    lines = str(error).strip().splitlines()
-    column = re.search(r":(\d+)$", lines[1]) if len(lines) > 1 else None
-    where = "" if column is None else f"at column {column.group(1)} "
-    message = lines[-1].strip().removesuffix(" here")
-    return where + message[0].lower() + message[1:]
 
 
 def check_known(kind: str, name: str, available: Mapping[str, object]) -> None:
@@ -133,9 +108,10 @@ def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> 
             continue
         if not _fits(value, expected):
             found = ",".join(map(repr, value)) or "no value"
+            written = name.replace("_", "-")
             raise SpecError(
-                f"option '{name.replace('_', '-')}' of {owner}: found {found}, expected "
-                f"{_type_text(expected)}{_number_hint(value, expected)}"
+                f"option '{written}' of {owner}: found {found}, expected "
+                f"{_type_text(expected)}{_value_hint(written, value, expected)}"
             )
     missing = [
         name.replace("_", "-")
@@ -148,12 +124,15 @@ def _check_options(kind: str, spec: ArgSpec, item: type[ArgSpecConvertible]) -> 
         )
 
 
-def _number_hint(value: tuple[object, ...], expected: Any) -> str:
-    """Say how xDSL reads a power of ten where one is written in another way."""
-    if float not in (expected, *get_args(expected)) or len(value) != 1:
-        return ""
-    power = isinstance(value[0], str) and re.fullmatch(r"\d+[eE]\d+", value[0])
-    return ", with a point before the power of ten, as in 1.0e3" if power else ""
+def _value_hint(name: str, value: tuple[object, ...], expected: Any) -> str:
+    """Say how to write a value where one is missing or written in another way."""
+    wanted = (expected, *get_args(expected))
+    if bool in wanted:
+        return f": write {name}=true or {name}=false"
+    if not value:
+        return f": write {name}=..."
+    number = as_number(value[0]) if len(value) == 1 and isinstance(value[0], str) else None
+    return f": write {number}" if float in wanted and number is not None else ""
 
 
 def _fits(value: tuple[object, ...], expected: Any) -> bool:
@@ -169,6 +148,8 @@ def _fits(value: tuple[object, ...], expected: Any) -> bool:
 def _type_text(expected: Any) -> str:
     if get_origin(expected) is Literal:
         return " or ".join(get_args(expected))
+    if expected == tuple[int, ...]:
+        return "integers separated by commas"
     return type_repr(expected)
 
 
@@ -238,7 +219,7 @@ class Pipeline:
         return Pipeline(passes_from_text(text, available_passes()))
 
     def __str__(self) -> str:
-        return ",".join(str(each.pipeline_pass_spec()) for each in self.passes)
+        return ",".join(text_of_spec(each.pipeline_pass_spec()) for each in self.passes)
 
     def apply(self, program: Program, ctx: Context | None = None, *, verify: bool = True) -> None:
         """Rewrite `program` in place and verify it after each pass, unless told otherwise.

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from fhelium.dialects import rns
 from fhelium.dialects.core import IN_PLACE, MaterialOp, has_assignment
+from fhelium.dialects.effects import is_effect_free
 from fhelium.dialects.rns.fusion import POINTWISE
 from fhelium.dialects.rns.types import Form, PolyType
 
@@ -120,14 +120,14 @@ class _Groups:
 
     def _note_constants(self, op: Operation) -> None:
         on_constants = bool(op.operands) and self.constants.issuperset(op.operands)
-        if isinstance(op, MaterialOp) or (on_constants and is_side_effect_free(op)):
+        if isinstance(op, MaterialOp) or (on_constants and is_effect_free(op)):
             self.constants.update(op.results)
 
 
 def _is_barrier(op: Operation) -> bool:
     """Return whether ops must not move across `op`: it has effects, or overwrites a value."""
     overwrites = any(IN_PLACE in inner.attributes for inner in op.walk())
-    return overwrites or not is_side_effect_free(op)
+    return overwrites or not is_effect_free(op)
 
 
 def _size(op: Operation) -> int:

@@ -17,8 +17,8 @@ from xdsl.pattern_rewriter import (
 
 from fhelium.dialects import rns
 from fhelium.dialects.core import has_assignment
+from fhelium.dialects.identities import RoundTrip
 from fhelium.dialects.locations import replace_located
-from fhelium.dialects.rns.canonicalization import TransformRoundTrip
 from fhelium.dialects.rns.types import PolyType
 
 Transform = rns.NttOp | rns.InttOp
@@ -200,7 +200,7 @@ class RnsMergeTransformsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         savings = Savings()
         rules: list[RewritePattern] = [
-            TransformRoundTrip(),
+            *(RoundTrip(undo, do) for undo, do in INVERSE.items()),
             TransformOfLinear(savings),
             SumOfTransforms(savings),
             ProjectOfTransform(savings),

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.traits import IsTerminator, is_side_effect_free
+from xdsl.traits import IsTerminator
 
 from fhelium.analyses.limb_branches import LimbBranch, values_read_whole
 from fhelium.analyses.limb_shares import LimbShares
@@ -18,6 +18,7 @@ from fhelium.analyses.program_parameters import program_parameters
 from fhelium.analyses.rank_branches import branch_by_rank
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
+from fhelium.dialects.effects import is_effect_free
 from fhelium.dialects.rns.types import PolyType, basis_text
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.option_checks import check_at_least, check_names
@@ -136,7 +137,7 @@ def _outside(block: Block) -> set[Operation]:
     outside: set[Operation] = set()
     known: set[SSAValue] = {v for v in block.args if not isinstance(v.type, PolyType)}
     for op in block.ops:
-        pure = is_side_effect_free(op) and not op.regions and not op.has_trait(IsTerminator)
+        pure = is_effect_free(op) and not op.regions and not op.has_trait(IsTerminator)
         if pure and known.issuperset(op.operands):
             outside.add(op)
             known.update(op.results)

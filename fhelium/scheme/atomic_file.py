@@ -1,9 +1,24 @@
 """Files that appear complete or not at all."""
 
+import errno
 import os
 import secrets
+import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an `OSError` where `write_atomically` would, as far as that is known before.
+
+    Nothing is left behind. A device or pipe is not looked at: opening it may take for ever.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if target.is_file() or not target.exists():
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes, mode: int | None = None) -> None:

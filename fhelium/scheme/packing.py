@@ -37,10 +37,10 @@ def pack(values: npt.ArrayLike, type: TensorType) -> Array:
     type without layout, for another shape, and for more samples than the batch has.
     """
     layout, array = layout_of(type), np.asarray(values, dtype=np.float64)
-    if array.shape[1:] != type.shape or not 1 <= len(array) <= layout.batch:
+    if not array.ndim or array.shape[1:] != type.shape or not 1 <= len(array) <= layout.batch:
         raise ValueError(
-            f"found values of shape {shape_text(array.shape)}, expected 1 to {layout.batch} "
-            f"samples of shape {shape_text(type.shape)}: samples come first"
+            f"found values of shape {list(array.shape)}, expected 1 to {layout.batch} samples of "
+            f"shape {list(type.shape)}: samples come first, as in {[1, *type.shape]}"
         )
     period = np.zeros((layout.period, layout.batch))
     period[list(layout.positions), : len(array)] = array.reshape(len(array), -1).T

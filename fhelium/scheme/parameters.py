@@ -116,7 +116,7 @@ class Parameters:
             if prime % step != 1:
                 raise ValueError(f"prime {prime} is {prime % step} modulo 2N = {step}, not 1")
             if not is_prime(prime):
-                raise ValueError(f"{prime} is not a prime; `ntt_primes` finds some")
+                raise ValueError(f"{prime} is not a prime: `fhelium-params` finds some")
         if len(set(self.primes)) < len(self.primes):
             repeated = sorted({prime for prime in self.primes if self.primes.count(prime) > 1})
             raise ValueError(f"the primes {repeated} are used more than once")

@@ -7,10 +7,12 @@ is published in their place.
 
 import hashlib
 import os
+import threading
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from math import ceil, isfinite, isqrt, prod
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +36,28 @@ WIDE_DIGIT_BITS = 40
 
 
 class _Stream:
-    """AES-256 in counter mode from block 0: bytes, and words below a bound."""
+    """AES-256 in counter mode from block 0: bytes, and words below a bound.
+
+    Threads may share a stream: each part of it goes to one of them.
+    """
 
     def __init__(self, key: bytes) -> None:
         self._cipher = Cipher(AES(key), CTR(bytes(16))).encryptor()
+        self._lock = threading.Lock()
+
+    def _encrypted(self, zeros: bytes) -> bytes:
+        # The cipher refuses a second thread while it works.
+        with self._lock:
+            return self._cipher.update(zeros)
 
     def bytes(self, count: int) -> bytes:
-        return self._cipher.update(bytes(count))
+        return self._encrypted(bytes(count))
 
     def fill(self, memory: Words) -> None:
         """Fill a row with the next words of the stream, 8 bytes each, little-endian."""
         for start in range(0, len(memory), CHUNK_WORDS):
             part = memory[start : start + CHUNK_WORDS]
-            part[:] = np.frombuffer(self._cipher.update(_ZEROS[: 8 * len(part)]), dtype="<u8")
+            part[:] = np.frombuffer(self._encrypted(_ZEROS[: 8 * len(part)]), dtype="<u8")
 
     def words(self, count: int) -> Words:
         result = np.empty(count, dtype=np.uint64)
@@ -80,7 +91,8 @@ class _Stream:
 class RandomSource:
     """A cryptographically secure random generator; make a new one for every operation.
 
-    A short-lived source never outlives a fork of the process, so no stream is ever used twice.
+    Threads may share a source. In a forked child it goes on with a key of its own, so that no
+    stream is ever used twice, unless it has a seed.
 
     seed: 32 bytes that make the stream reproducible. FOR TESTS ONLY: whoever knows the seed knows
         the keys and the noise. Leave it out and the operating system supplies it.
@@ -90,9 +102,15 @@ class RandomSource:
         if seed is not None and len(seed) != 32:
             raise ValueError(f"a test seed has 32 bytes, got {len(seed)}")
         self._stream = _Stream(os.urandom(32) if seed is None else seed)
+        if seed is None:
+            _unseeded.add(self)
 
     def __repr__(self) -> str:
         return "RandomSource()"
+
+    def renew(self) -> None:
+        """Go on with a new key from the operating system."""
+        self._stream = _Stream(os.urandom(32))
 
     def bytes(self, count: int) -> bytes:
         """Return `count` uniform bytes."""
@@ -161,6 +179,18 @@ class RandomSource:
                 if digit:
                     result[k].add_(sample, alpha=digit)
         return result
+
+
+_unseeded: "WeakSet[RandomSource]" = WeakSet()
+
+
+def _after_fork() -> None:
+    for source in list(_unseeded):
+        source.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def expand_seed(

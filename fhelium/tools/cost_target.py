@@ -14,6 +14,8 @@ from xdsl.utils.target import Target
 
 from fhelium.analyses.cost_model import NOTHING, Cost
 from fhelium.analyses.program_costs import Line, ProgramCosts, costs_of
+from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.option_checks import check_at_least, check_one_of
 
 WIDTH = 100
 
@@ -33,6 +35,10 @@ class CostTarget(Target):
     calibration: str | None = None
     family: str = "torch"
     trips: int = 1
+
+    def __post_init__(self) -> None:
+        check_one_of(FAMILIES, family=self.family)
+        check_at_least(0, trips=self.trips)
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         costs = costs_of(module, self.calibration, self.family, self.trips)

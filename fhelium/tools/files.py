@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from fhelium.scheme.atomic_file import write_atomically
+from fhelium.scheme.atomic_file import check_writable, write_atomically
 
 STDIN_NAME = "<stdin>"
 
@@ -31,6 +31,21 @@ def write_output(path: str, content: bytes) -> None:
         write_atomically(path, content)
     except OSError as error:
         raise FileError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def check_output(path: str) -> None:
+    """Find out that a file cannot be written before it is made. Raises `FileError`."""
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise FileError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def output_of_rank(path: str | None, rank: int) -> str | None:
+    """Return where a rank writes, if it does: without `{rank}` in a path, rank 0 alone."""
+    if path is None or (rank != 0 and "{rank}" not in path):
+        return None
+    return for_rank(path, rank)
 
 
 def for_rank(path: str, rank: int) -> str:

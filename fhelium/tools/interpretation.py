@@ -18,7 +18,7 @@ from fhelium.scheme.key_identity import KeyOwner
 from fhelium.scheme.keys import SecretKey, SwitchingKey
 from fhelium.tools.calibrate import calibrate
 from fhelium.tools.comparison import key_residues
-from fhelium.tools.files import write_output
+from fhelium.tools.files import check_output, write_output
 from fhelium.tools.level_comparison import compare_levels
 from fhelium.tools.plain_values import (
     PlainRunError,
@@ -31,6 +31,12 @@ from fhelium.tools.plain_values import (
     result_names,
     with_plain_materials,
 )
+
+RUN_OPTIONS = (
+    *("--checkpoint", "--no-verify-spmd", "--trace", "--print-dispatch", "--print-host-source"),
+    *("--traceback", "--time"),
+)
+"""Options of `fhelium-run` that say something of a run alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +66,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def refusal(args: argparse.Namespace) -> str | None:
+    """Return why a command line is bad, if it has an option that goes with a run alone."""
+    modes = {
+        "--interpret": args.interpret,
+        "--compare-levels": args.compare_levels,
+        "--calibrate": args.calibrate is not None,
+    }
+    mode = next((name for name, wanted in modes.items() if wanted), None)
+    for option in RUN_OPTIONS if mode else ():
+        if vars(args)[option.removeprefix("--").replace("-", "_")] not in (None, False):
+            return f"argument {option}: not allowed with argument {mode}"
+    return None
+
+
 def is_wanted(args: argparse.Namespace) -> bool:
     """Return whether a command line asks for something else than a run."""
     return args.interpret or args.compare_levels or args.calibrate is not None
@@ -78,6 +98,8 @@ def do(
     program raise.
     """
     if args.calibrate is not None:
+        if rank == 0:
+            check_output(args.calibrate)
         calibration = calibrate(parameters_for(program))
         if rank == 0:
             write_output(args.calibrate, calibration.to_json().encode())
@@ -116,10 +138,10 @@ def interpret(
     """Run `@main` on plain numbers and return its results, named as those of a run.
 
     An imaginary part that is not zero is a tensor of its own, `result.imaginary`. Raises
-    `PlainRunError`, and `ValueError` for inputs of another shape.
+    `PlainRunError`, `ProgramError`, and `ValueError` for inputs of another shape.
     """
     level = level_of(program)
-    with interpreting():
+    with interpreting(program):
         if level == "rns":
             payloads = [each.numpy() for each in residue_inputs(program, values)]
             found = on_residues.evaluate(program, *payloads, keys=key_residues(resources))

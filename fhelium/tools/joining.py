@@ -107,14 +107,18 @@ def failing_together() -> Iterator[None]:
     """Leave the other ranks at the end, and tell them first when this one fails."""
     several = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
     watch = RankWatch.of_default_group() if several else None
+    failed = False
     try:
         yield
     except BaseException as error:
         if watch is not None:
             watch.report("raised", describe(error))
+        # Who is interrupted waits for nobody.
+        failed = isinstance(error, Exception)
         raise
     finally:
         if watch is not None:
             watch.report("ended", "ended")
+            watch.leave(failed=failed)
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()

@@ -19,6 +19,7 @@ from fhelium.backend import (
     ResourceBindings,
     default_pipeline,
     generate_program_keys,
+    installed_registry,
 )
 from fhelium.frontends.diagnostics import place_of
 from fhelium.frontends.packed_values import packed_inputs, packed_results
@@ -32,7 +33,7 @@ from fhelium.tools.plain_values import (
     Array,
     PlainRunError,
     Values,
-    filled,
+    filled_inputs,
     interpreting,
     level_of,
     parameters_for,
@@ -70,11 +71,11 @@ def compare_levels(
     console = Console(width=110, markup=False, highlight=False, emoji=False)
     level = level_of(program)
     if level == "rns":
-        with interpreting():
+        with interpreting(program):
             found = compare_residues(
                 program,
                 residue_inputs(program, values),
-                OperationBackend(named_resources=resources),
+                OperationBackend(installed_registry(), named_resources=resources),
             )
         _report(console, program, found, "rns against exact integers", "differing residues")
         return
@@ -89,9 +90,10 @@ def compare_levels(
     if level == "secure":
         source = with_plain_materials(program, secret_key)
         inputs = _compare_packing(console, source, plain, inputs)
-    slots = [filled(each, parameters.slots) for each in inputs]
-    comparison = Comparison(OperationBackend(named_resources=resources), secret_key, lowering)
-    with interpreting():
+    slots = filled_inputs(prepared, inputs, parameters.slots)
+    backend = OperationBackend(installed_registry(), named_resources=resources)
+    comparison = Comparison(backend, secret_key, lowering)
+    with interpreting(prepared):
         found = comparison.of(plain, slots)
     _report(console, prepared, found, "encrypted ckks against plain slots", "error")
 
@@ -124,7 +126,7 @@ def _compare_packing(
         array if type is None else pack(array[None], type)
         for array, type in zip(inputs, packed_inputs(packed), strict=True)
     ]
-    with interpreting():
+    with interpreting(source):
         expected = on_tensors.evaluate(source, *inputs)
         found = on_slots.evaluate(packed, *slots)
     types = packed_results(packed)

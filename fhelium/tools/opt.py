@@ -37,8 +37,8 @@ from fhelium.passes.pipeline import (
     failure_fault,
     instantiate,
     passes_from_text,
-    spec_from_text,
 )
+from fhelium.passes.spec_syntax import spec_from_text
 from fhelium.tools.aliased_mlir import AliasedMLIRTarget
 from fhelium.tools.expectations import find_expectations, mismatches
 from fhelium.tools.files import FileError, read_input, write_output
@@ -84,6 +84,8 @@ class FHEliumOptMain(xDSLOptMain):
 
     source: SourceText
     """The text of the input, as its errors show it."""
+    wrote_reproducer: bool = False
+    """Whether a program has failed: the file of `--crash-reproducer` has the first that does."""
 
     # What is registered: the multiverse has ours too, unless the package is not installed.
 
@@ -258,6 +260,7 @@ class FHEliumOptMain(xDSLOptMain):
             except Exception as error:
                 if reproducer is not None:
                     reproducer.write(module_pass.name, error)
+                    self.wrote_reproducer = True
                 raise
             if self.args.time_passes:
                 duration = time.perf_counter() - start
@@ -266,8 +269,13 @@ class FHEliumOptMain(xDSLOptMain):
     def _reproducer(self, module: ModuleOp) -> Reproducer | None:
         """Return what a pass that fails leaves behind, if the options ask for it."""
         path = self.args.crash_reproducer
-        if path is None:
+        if path is None or self.wrote_reproducer:
             return None
+        if not path.isprintable():
+            raise FileError(
+                f"argument --crash-reproducer: found {path!r}, expected a path without control "
+                "characters: the file holds a command with it"
+            )
         if Path(path).resolve() == Path(self.args.input_file or "-").resolve():
             raise FileError(
                 f"argument --crash-reproducer: found '{path}', which is the input, expected "

@@ -5,24 +5,27 @@ slots, which zeros fill up, and at the level `rns` residues, as a run takes them
 plaintext stands for the vector in it; reading a ciphertext takes the secret key.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 
 from fhelium.backend import Program
+from fhelium.backend.values import checked_payload
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.dialects.secure import TensorType as SecretType
-from fhelium.frontends.diagnostics import one_line
+from fhelium.dialects.secure.types import reshape_hint
+from fhelium.frontends.diagnostics import Fault, ProgramError, one_line, place_of
 from fhelium.frontends.input_names import input_names
+from fhelium.interpreters.structure import UninterpretedError
 from fhelium.passes.failure import PassFailure
 from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
@@ -40,13 +43,21 @@ class PlainRunError(ValueError):
 
 
 @contextmanager
-def interpreting() -> Iterator[None]:
-    """Turn what an interpreter raises on purpose into an `PlainRunError`."""
+def interpreting(program: Program) -> Iterator[None]:
+    """Turn what an interpreter raises on purpose into a `ProgramError` with the place of the op, or
+    where none is known into a `PlainRunError`.
+    """
     try:
         yield
-    except (KeyError, TypeError, InterpretationError, PassFailure) as error:
+    except (PlainRunError, ProgramError):
+        raise
+    except (KeyError, TypeError, ValueError, InterpretationError, PassFailure) as error:
         text = error.args[0] if error.args else error
-        raise PlainRunError(f"cannot interpret the program: {one_line(text)}") from error
+        message = f"cannot interpret the program: {one_line(text)}"
+        if isinstance(error, UninterpretedError | PassFailure):
+            place = place_of(error.operation, program.sources)
+            raise ProgramError([Fault(message, place)]) from error
+        raise PlainRunError(message) from error
 
 
 def level_of(program: Program) -> str:
@@ -83,20 +94,35 @@ def ordered(program: Program, values: Values) -> list[tuple[str, files.Storable]
 
 def plain_inputs(program: Program, values: Values, secret_key: SecretKey | None) -> list[Array]:
     """Return the inputs of a program of secure or ckks as numbers."""
-    inputs = [(name, plain(name, value, secret_key)) for name, value in ordered(program, values)]
+    types = program.function().function_type.inputs
+    inputs = [
+        (name, numbers(name, value, type, secret_key))
+        for (name, value), type in zip(ordered(program, values), types, strict=True)
+    ]
+    arrays = [array for _, array in inputs]
     if level_of(program) == "secure":
-        return [array.real for _, array in inputs]
+        return arrays
     attribute = parameters_of(program.module)
-    slots = max((array.shape[-1] for _, array in inputs if array.ndim), default=1)
     if attribute is not None:
         slots = attribute.ring_degree.data // 2
-    for name, array in inputs:
-        if not array.ndim or array.shape[-1] > slots:
+    else:
+        slots = max((array.shape[-1] for array in arrays if array.ndim), default=1)
+    for (name, array), type in zip(inputs, types, strict=True):
+        if not array.ndim or (is_encoded(type) and array.shape[-1] > slots):
             raise PlainRunError(
                 f"input {name} has shape {list(array.shape)}, expected vectors of at most {slots} "
                 "slots"
             )
-    return [filled(array, slots) for _, array in inputs]
+    return filled_inputs(program, arrays, slots)
+
+
+def filled_inputs(program: Program, inputs: Sequence[Array], slots: int) -> list[Array]:
+    """Return the inputs of a program of ckks, with zeros behind vectors that stand for slots."""
+    types = program.function().function_type.inputs
+    return [
+        filled(array, slots) if is_encoded(type) else array
+        for array, type in zip(inputs, types, strict=True)
+    ]
 
 
 def residue_inputs(program: Program, values: Values) -> list[torch.Tensor]:
@@ -117,18 +143,50 @@ def residue_inputs(program: Program, values: Values) -> list[torch.Tensor]:
 def with_plain_materials(program: Program, secret_key: SecretKey | None) -> Program:
     """Return the program with numbers for its materials, those of ckks with all slots."""
     attribute = parameters_of(program.module)
-    encoded = {
-        op.symbol_name
-        for op in program.module.walk()
-        if isinstance(op, MaterialOp) and isinstance(element_of(op.result.type), StateType)
+    types = {
+        op.symbol_name: op.result.type for op in program.module.walk() if isinstance(op, MaterialOp)
     }
     materials: dict[str, object] = {}
     for name, value in program.materials.items():
-        array = plain(f"material @{name}", value, secret_key)
-        if name in encoded and attribute is not None:
+        if name not in types:
+            continue
+        array = numbers(f"material @{name}", value, types[name], secret_key)
+        if is_encoded(types[name]) and attribute is not None:
             array = filled(array, attribute.ring_degree.data // 2)
         materials[name] = array if array.imag.any() else array.real
     return Program(program.module, program.sources, materials)
+
+
+def numbers(name: str, value: object, type: Attribute, secret_key: SecretKey | None) -> Array:
+    """Return the numbers that stand for a value of `type`; public tensors are those of a run.
+
+    Raises `PlainRunError`, which calls the value `name`.
+    """
+    if isinstance(type, TensorType) and isinstance(type.element_type, AnyFloat):
+        try:
+            checked_payload(value, type, None, name)
+        except (TypeError, ValueError) as error:
+            raise PlainRunError(str(error)) from None
+        return plain(name, value, None).real
+    if not isinstance(type, SecretType):
+        return plain(name, value, secret_key)
+    if isinstance(value, torch.Tensor) and value.is_complex():
+        raise PlainRunError(
+            f"{name} has dtype {value.dtype}, expected real numbers: split it into two inputs, its "
+            ".real and its .imag"
+        )
+    array = plain(name, value, secret_key).real
+    if array.shape != type.shape:
+        raise PlainRunError(
+            f"{name} has shape {list(array.shape)}, expected {list(type.shape)}"
+            f"{reshape_hint(array.shape, type.shape)}"
+        )
+    return array
+
+
+def is_encoded(type: Attribute) -> bool:
+    """Return whether values of a type, or the elements of its tensors, are vectors in slots."""
+    return isinstance(element_of(type), StateType)
 
 
 def plain(name: str, value: object, secret_key: SecretKey | None) -> NDArray[np.complex128]:

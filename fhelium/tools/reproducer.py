@@ -46,7 +46,9 @@ class Reproducer:
     @property
     def command(self) -> str:
         """What makes the failure come again."""
-        return shlex.join(["fhelium-opt", *self.options, "-p", self.pipeline, self.path])
+        # A file whose name begins like an option would be taken for one.
+        path = f"./{self.path}" if self.path.startswith("-") else self.path
+        return shlex.join(["fhelium-opt", *self.options, "-p", self.pipeline, path])
 
     def text(self, pass_name: str, error: BaseException) -> str:
         """Return the content of the file."""

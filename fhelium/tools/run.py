@@ -26,6 +26,7 @@ from fhelium.backend import (
     Compilation,
     OperationBackend,
     Pipeline,
+    PluginError,
     ProcessGroupExecutionResource,
     Program,
     ProgramExecutable,
@@ -36,6 +37,7 @@ from fhelium.backend import (
 from fhelium.backend.checkpoints import Checkpoints
 from fhelium.backend.spmd_guard import LostRankError, meet
 from fhelium.backend.trace import Trace
+from fhelium.backend.values import check_residues
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import KeyKind, KeyType
 from fhelium.dialects.core import ResourceOp
@@ -47,7 +49,7 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools import interpretation
-from fhelium.tools.files import FileError, for_rank
+from fhelium.tools.files import FileError, check_output, for_rank, output_of_rank
 from fhelium.tools.freed_memory import keep_freed_memory
 from fhelium.tools.joining import JoiningError, failing_together, join_ranks
 from fhelium.tools.launch import launch
@@ -55,7 +57,7 @@ from fhelium.tools.level_comparison import LevelsDifferError
 from fhelium.tools.plain_values import PlainRunError, ordered, result_names
 from fhelium.tools.preparation import UnpreparedError, check_prepared
 from fhelium.tools.tether import end_with_parent
-from fhelium.tools.trace_files import write_trace
+from fhelium.tools.trace_files import write_trace, write_unfinished_trace
 
 SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 1e-3, 1e9
 """Seconds that `torch.distributed` can count, in milliseconds."""
@@ -82,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if args.nproc is not None and not 1 <= args.nproc <= MOST_PROCESSES:
         parser.error(f"argument --nproc: found {args.nproc}, expected 1 to {MOST_PROCESSES}")
+    if (refusal := interpretation.refusal(args)) is not None:
+        parser.error(refusal)
     if args.nproc is not None and "RANK" not in os.environ:
         given = sys.argv[1:] if arguments is None else list(arguments)
         return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc)
@@ -99,6 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         LostRankError,
         OSError,
         PlainRunError,
+        PluginError,
         RunError,
         SpecError,
         UnpreparedError,
@@ -193,6 +198,9 @@ def run(args: argparse.Namespace) -> None:
     pipeline = default_pipeline() if args.pipeline is None else Pipeline.parse(args.pipeline)
     rank = join_ranks(args.timeout, wanted=bool(group_symbols(program)))
     with failing_together():
+        for path in (args.output, args.trace):
+            if (place := output_of_rank(path, rank)) is not None:
+                check_output(place)
         materials = load(args.materials, rank, parameters)
         bindings = bind(program, args, rank, parameters)
         if interpretation.is_wanted(args):
@@ -218,11 +226,14 @@ def run(args: argparse.Namespace) -> None:
         except Exception as error:
             if args.traceback:
                 traceback.print_exception(error)
-            notes = getattr(error, "__notes__", [])
+            notes = [*getattr(error, "__notes__", [])]
+            if trace is not None and args.trace is not None:
+                notes += write_unfinished_trace(args.trace, trace)
             raise RunError("\nnote: ".join([str(error) or type(error).__name__, *notes])) from error
         ended = time.perf_counter()
         if args.time and rank == 0:
             print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
+        check_results(executable, results)
         write(args.output, rank, results)
         if trace is not None and args.trace is not None:
             write_trace(args.trace, trace)
@@ -333,6 +344,20 @@ def print_dispatch(executable: ProgramExecutable) -> None:
     Console(width=width, markup=False).print(shown)
 
 
+def check_results(executable: ProgramExecutable, results: object) -> None:
+    """Raise `RunError` for a result with residues that no reader of its file would take."""
+    values = results if isinstance(results, tuple) else (results,)
+    types = executable.program.function("main").function_type.outputs
+    parameters = program_parameters(executable.program)
+    for name, value, type in zip(result_names(len(types)), values, types, strict=False):
+        payload = value.data if isinstance(value, Ciphertext | Plaintext) else value
+        try:
+            fix = "an implementation of an op before it returns residues that it does not reduce"
+            check_residues(payload, type, parameters, name, fix=fix)
+        except ValueError as error:
+            raise RunError(str(error)) from error
+
+
 def write(path: str | None, rank: int, results: object) -> None:
     """Write the results once every rank has some."""
     values = results if isinstance(results, tuple) else (results,)
@@ -345,9 +370,8 @@ def write(path: str | None, rank: int, results: object) -> None:
         if isinstance(value, Ciphertext | Plaintext | torch.Tensor):
             stored[name] = value
     meet("the wait for all results")
-    if path is None or not stored or (rank != 0 and "{rank}" not in path):
-        return
-    files.save(for_rank(path, rank), stored)
+    if stored and (place := output_of_rank(path, rank)) is not None:
+        files.save(place, stored)
 
 
 if __name__ == "__main__":

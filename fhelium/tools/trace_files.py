@@ -11,7 +11,7 @@ from fhelium.backend.rank_watch import RankWatch
 from fhelium.backend.spmd_guard import compare, explain
 from fhelium.backend.torch_family.collectives.transport import exchange
 from fhelium.backend.trace import Trace, merged
-from fhelium.tools.files import for_rank, write_output
+from fhelium.tools.files import FileError, output_of_rank, write_output
 
 COLLECTION = "the collection of traces"
 
@@ -22,8 +22,23 @@ def write_trace(path: str, trace: Trace) -> None:
     Raises `FileError`, and `LostRankError` when another rank does not come.
     """
     spans = trace.spans if "{rank}" in path else _of_all_ranks(trace.spans)
-    if trace.rank == 0 or "{rank}" in path:
-        write_output(for_rank(path, trace.rank), merged(spans).encode())
+    if (place := output_of_rank(path, trace.rank)) is not None:
+        write_output(place, merged(spans).encode())
+
+
+def write_unfinished_trace(path: str, trace: Trace) -> list[str]:
+    """Write the spans of this rank after a failure, and return what there is to say of it.
+
+    Other ranks may wait elsewhere, so that theirs are not collected: without `{rank}` in the path
+    rank 0 writes its own.
+    """
+    if (place := output_of_rank(path, trace.rank)) is None:
+        return []
+    try:
+        write_output(place, merged(trace.spans).encode())
+    except FileError as error:
+        return [str(error)]
+    return [f"what this rank had done until then is in {place}"]
 
 
 def _of_all_ranks(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:

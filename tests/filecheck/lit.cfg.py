@@ -17,6 +17,9 @@ config.test_exec_root = os.path.join(tempfile.gettempdir(), f"fhelium-filecheck-
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
 config.environment["PATH"] = os.environ["PATH"]
+if "PYTHONPATH" in os.environ:
+    # A second checkout, or a package of one's own, is tested with the environment of the first.
+    config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
 
 _split = "fhelium-opt --split-input-file"
 # lit replaces text, in this order: a name comes before those that it begins with.

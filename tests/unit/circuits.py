@@ -87,8 +87,8 @@ class Circuit:
         return prod(self.parameters.moduli[level])
 
     def fits(self, largest: float, scale: float, level: int) -> bool:
-        """Return whether a message decodes, with a bit to spare."""
-        return 4 * largest * scale < self.moduli[level]
+        """Return whether a message decodes, with a bit to spare; also whether 1 would."""
+        return 4 * max(largest, 1.0) * scale < self.moduli[level]
 
     def argument(self, type: CiphertextType | PlaintextType, plain: Values) -> SSAValue:
         self.inputs.append((type, plain))

@@ -260,16 +260,24 @@ def test_ranks_outside_the_group(seen: Any) -> None:
     found = seen("ranks_outside_the_group")
     size = len(found)
     for rank, (rooted, point_to_point) in enumerate(found):
+        told = [*rooted, *point_to_point[:2], *point_to_point[3:5]]
         outside = [
-            ("IndexError", f"rank {r} is outside the group, expected 0 to {size - 1}")
-            for r in (-1, size)
+            ("root", -1, "reduce"),
+            ("root", size, "reduce"),
+            ("root", -1, "gather"),
+            ("root", size, "gather"),
+            ("root", -1, "scatter"),
+            ("root", size, "scatter"),
+            ("peer", -1, "send"),
+            ("peer", size, "send"),
+            ("peer", -1, "recv"),
+            ("peer", size, "recv"),
         ]
-        assert rooted == outside * len(ROOTED)
-        for name, (*ends, itself) in (
-            ("torch-send", point_to_point[:3]),
-            ("torch-recv", point_to_point[3:]),
-        ):
-            assert ends == outside
+        for (kind, text), (role, other, op) in zip(told, outside, strict=True):
+            assert kind == "IndexError"
+            expected = f"found {role} {other} of dist.{op}, expected 0 to {size - 1}: the group of"
+            assert text.startswith(expected)
+        for name, itself in (("torch-send", point_to_point[2]), ("torch-recv", point_to_point[5])):
             assert itself == (
                 "ValueError",
                 f"{name} names rank {rank}, which is this one, expected another: put it under "

@@ -151,7 +151,12 @@ def test_a_root_outside_the_group_is_an_error_on_every_rank(seen: Any) -> None:
     size = len(found)
     for each in found:
         assert each == [
-            ("IndexError", f"rank {root} is outside the group, expected 0 to {size - 1}")
+            (
+                "IndexError",
+                f"found root {root} of dist.broadcast, expected 0 to {size - 1}: the group of this "
+                f"rank has {size} rank{'s' * (size > 1)}; in a group by dist.split, name a root "
+                "that every part has",
+            )
             for root in (size, 7, -1)
         ]
 

@@ -296,7 +296,8 @@ def test_materials_are_checked(parameters: Parameters) -> None:
     ]
     plain, three = encode([1.0], parameters), torch.zeros(3, dtype=torch.float64)
     assert found(plain=plain, vector=three.float(), missing="x") == [
-        "4:8: error: material @vector has dtype torch.float32, expected torch.float64",
+        "4:8: error: material @vector has dtype torch.float32, expected torch.float64: convert it "
+        "with .to(torch.float64)",
         "5:8: error: material @missing is a str, expected float",
     ]
     largest = parameters.primes[0] - 1

@@ -26,7 +26,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition
+from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
+from xdsl.traits import MemoryWriteEffect
 
 from fhelium.backend import (
     DEFAULT_OPERATION_SPECS,
@@ -82,6 +83,33 @@ def test_an_operation_type_is_a_class_of_operations(element: Any) -> None:
         registry(Named("x", (rns.AddOp, element)))
 
 
+def test_an_implementation_is_no_class() -> None:
+    with pytest.raises(TypeError) as error:
+        registry(cast("Any", Named))
+    assert (
+        str(error.value) == "a test implementation is the class Named, expected one: make Named()"
+    )
+
+
+def test_an_implementation_has_a_name_and_operation_types() -> None:
+    with pytest.raises(TypeError) as error:
+        registry(cast("Any", None))
+    assert str(error.value) == (
+        "a test implementation has no name and no operation_types: define name and operation_types "
+        "in its class NoneType"
+    )
+
+
+def test_an_implementation_of_an_operation_has_what_a_run_calls() -> None:
+    with pytest.raises(TypeError) as error:
+        OperationImplementationRegistry([cast("Any", ADD)])
+    assert str(error.value) == (
+        "implementation 'add' of rns.add has no supports_in_place and no resource_requirements and "
+        "no execute: define supports_in_place and resource_requirements and execute in its class "
+        "Named"
+    )
+
+
 def test_a_name_comes_once_an_operation() -> None:
     with pytest.raises(ValueError, match=r"rns.add has two test implementations 'add': rename one"):
         registry(ADD, Named("add", (rns.SubOp, rns.AddOp)))
@@ -112,8 +140,13 @@ def test_resolve() -> None:
     both = registry(BOTH, ADD)
     assert both.resolve(rns.SubOp, requested=None) is BOTH
     assert both.resolve(rns.AddOp, requested="add") is ADD
-    with pytest.raises(ValueError, match=r"several test implementations: 'both', 'add'; choose"):
+    with pytest.raises(ValueError, match="several test implementations") as ambiguous:
         both.resolve(rns.AddOp, requested=None)
+    assert str(ambiguous.value) == (
+        "rns.add has several test implementations: 'both', 'add'; choose one with "
+        'fhelium-assign-implementations{op="rns.add" implementation="NAME"}, or give all but one '
+        "only_by_name = True"
+    )
     with pytest.raises(ValueError, match=r"rns.mul has no test implementation; available: none"):
         both.resolve(rns.MulOp, requested=None)
     for operation, available in ((rns.AddOp, "'both', 'add'"), (rns.MulOp, "none")):
@@ -208,6 +241,21 @@ class UnlistedOp(IRDLOperation):
     name = "test.unlisted"
 
 
+@irdl_op_definition
+class NamesakeOp(IRDLOperation):
+    """Another op of the same name."""
+
+    name = "test.unlisted"
+
+
+@irdl_op_definition
+class WritingOp(IRDLOperation):
+    """An op that says that it writes."""
+
+    name = "test.writing"
+    traits = traits_def(MemoryWriteEffect())
+
+
 def test_building_specs_fails_for_an_op_without_effect() -> None:
     dialects = [*(make() for make in get_all_dialects().values()), Dialect("x", [UnlistedOp])]
     with pytest.raises(ValueError, match=r"test.unlisted declares no effect: give it the trait"):
@@ -224,16 +272,45 @@ def test_specs_refuse_duplicates_and_unknown_effects() -> None:
     with pytest.raises(ValueError, match=r"test.unlisted has two specs: keep one"):
         OperationSpecRegistry([spec, spec])
     with pytest.raises(ValueError, match="two specs"):
-        OperationSpecRegistry([spec, OperationSpec("test.unlisted", ProbeOp, "pure")])
+        OperationSpecRegistry([spec, OperationSpec("test.unlisted", NamesakeOp, "pure")])
     with pytest.raises(ValueError, match="two specs"):
-        OperationSpecRegistry([spec, OperationSpec("other", UnlistedOp, "pure")])
+        OperationSpecRegistry([spec, OperationSpec("test.unlisted", UnlistedOp, "pure")])
     with pytest.raises(ValueError, match="two specs"):
         DEFAULT_OPERATION_SPECS.with_specs([OperationSpec("rns.add", rns.AddOp, "pure")])
     with pytest.raises(ValueError, match="has the effect 'none', expected one of pure, rng-write"):
-        OperationSpec("x", UnlistedOp, cast("Any", "none"))
+        OperationSpec("test.unlisted", UnlistedOp, cast("Any", "none"))
     extended = DEFAULT_OPERATION_SPECS.with_specs([spec])
     assert UnlistedOp in extended
     assert UnlistedOp not in DEFAULT_OPERATION_SPECS
+
+
+def test_a_spec_has_the_name_of_its_op() -> None:
+    with pytest.raises(ValueError, match=r"AddOp is called rns.add") as error:
+        OperationSpec("rns.ad", rns.AddOp, "pure")
+    assert str(error.value) == (
+        "AddOp is called rns.add, found the name 'rns.ad' in its OperationSpec: give it the op's "
+        "name"
+    )
+
+
+@pytest.mark.parametrize("effect", ["rng-write", "mutation", "opaque"])
+def test_an_op_that_passes_merge_has_no_effect(effect: OperationEffect) -> None:
+    with pytest.raises(ValueError, match=r"rns.add has the trait Pure") as error:
+        OperationSpec("rns.add", rns.AddOp, effect)
+    assert str(error.value) == (
+        f"rns.add has the trait Pure and the effect '{effect}', expected 'pure': passes remove and "
+        "merge ops with that trait, so drop the trait, or the effect"
+    )
+
+
+def test_an_op_that_writes_is_not_pure() -> None:
+    assert OperationSpec("test.writing", WritingOp, "mutation").effect == "mutation"
+    with pytest.raises(ValueError, match="has the trait MemoryWriteEffect") as error:
+        OperationSpec("test.writing", WritingOp, "pure")
+    assert str(error.value) == (
+        "test.writing has the trait MemoryWriteEffect and the effect 'pure', expected another one: "
+        "a run may compute a pure op once for all runs, so drop the trait, or the effect"
+    )
 
 
 def test_contributions() -> None:

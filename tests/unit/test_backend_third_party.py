@@ -40,8 +40,10 @@ from fhelium.backend import (
     ProgramExecutable,
     ResourceBindings,
     ResourceRequirement,
+    complete_registry,
     default_registry,
 )
+from fhelium.backend.foreign_results import comes_with_fhelium
 from fhelium.dialects import rns
 from fhelium.frontends.program import program_context
 
@@ -106,7 +108,7 @@ class Probe:
         return self.function(invocation, inputs, in_place)
 
 
-SPECS = DEFAULT_OPERATION_SPECS.with_specs([OperationSpec("probe.op", ProbeOp, "rng-write")])
+SPECS = DEFAULT_OPERATION_SPECS.with_specs([OperationSpec("probe.op", ProbeOp, "pure")])
 GROUP = BoundResource("world", "process-group", object.__new__(ProcessGroupExecutionResource))
 """A group that nothing in one process talks to."""
 
@@ -165,7 +167,7 @@ def test_in_place_reaches_the_implementation() -> None:
     operations = executable.manifest["operations"]
     assert isinstance(operations, list)
     assert [entry["in_place"] for entry in operations] == [False, False, True]
-    assert {entry["effect"] for entry in operations} == {"rng-write"}
+    assert {entry["effect"] for entry in operations} == {"pure"}
 
 
 VIEWED = IN_PLACE.replace(
@@ -377,6 +379,105 @@ def test_prepared_results_are_counted() -> None:
     # A tensor of two rows is no tuple of two results.
     with pytest.raises(TypeError, match="'probe' returned a Tensor, expected a tuple of 2"):
         linked(text, Prepared(lambda i, inputs, in_place: (torch.zeros(2, 2),))).run(x)
+
+
+@pytest.mark.parametrize("declared", [None, [], ("world",)])
+def test_requirements_are_a_tuple_of_requirements(declared: Any) -> None:
+    with pytest.raises(LinkError) as error:
+        linked(IN_PLACE, Probe(supports_in_place=True, requirements=declared))
+    assert str(error.value).startswith(
+        f"probe.mlir:3:11: error: 'probe' needs for probe.op a {type(declared).__name__}, expected "
+        "a tuple of ResourceRequirement: mend its resource_requirements, which returns () where "
+        "nothing is needed"
+    )
+
+
+def test_a_call_that_cannot_be_prepared_is_named() -> None:
+    class Broken(Prepared):
+        def prepare(self, *arguments: Any, in_place: bool) -> Callable[..., Any]:
+            raise KeyError("no table")
+
+    with pytest.raises(LinkError) as error:
+        linked(IN_PLACE, Broken(supports_in_place=True))
+    assert str(error.value).startswith(
+        "probe.mlir:3:11: error: 'probe' cannot prepare probe.op: KeyError: 'no table'"
+    )
+
+
+CIPHERTEXT = """
+#p = #ckks.parameters<ring_degree = 32, moduli = [[1125899906842177], [1099511630849]],
+    special = [35184372137857, 35184372139073], digits = 2, scale = 2^40, secret = ternary,
+    security = none>
+!ct = !ckks.ciphertext<level = 1, scale = 2^40, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @main(%x: !ct) -> !ct {
+    %y = "probe.op"(%x) : (!ct) -> !ct
+    %z = "probe.op"(%y) : (!ct) -> !ct
+    func.return %z : !ct
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("kind", [Probe, Prepared])
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda x: x.double(), TypeError, "has dtype torch.float64, expected torch.int64"),
+        (lambda x: x[:1], ValueError, "has shape [1, 2, 32], expected [batch..., 2, 2, 32]"),
+        (lambda x: x[..., :16], ValueError, "has shape [2, 2, 16], expected [batch..., 2, 2, 32]"),
+        (lambda x: x.tolist(), TypeError, "is a list, expected a tensor"),
+    ],
+)
+def test_a_wrong_result_is_an_error_of_its_op(
+    kind: type[Probe], change: Callable[[Tensor], Any], error: type[Exception], message: str
+) -> None:
+    """And not of the op that takes it."""
+    executable = linked(CIPHERTEXT, kind(lambda _, inputs, in_place: (change(inputs[0]),)))
+    with pytest.raises(error) as raised:
+        executable.run(torch.ones(2, 2, 32, dtype=torch.int64))
+    assert str(raised.value) == f"result 0 of 'probe' {message}"
+    assert raised.value.__notes__ == ["in probe.op at probe.mlir:8:10"]
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_results_may_have_a_batch(batch: tuple[int, ...]) -> None:
+    x = torch.ones(*batch, 2, 2, 32, dtype=torch.int64)
+    result = linked(CIPHERTEXT, Probe(lambda _, inputs, in_place: (inputs[0] + 1,))).run(x)
+    assert isinstance(result, Tensor)
+    assert torch.equal(result, x + 2)
+
+
+def test_a_prepared_call_returns_its_one_result_itself() -> None:
+    class Wrapping(Prepared):
+        def prepare(self, *arguments: Any, in_place: bool) -> Callable[..., Any]:
+            return lambda *inputs: inputs[:1]
+
+    executable = linked(IN_PLACE.replace("{fhelium.in_place}", ""), Wrapping())
+    with pytest.raises(TypeError) as error:
+        executable.run(torch.tensor([1, 2]))
+    assert str(error.value) == "result 0 of 'probe' is a tuple, expected a tensor"
+    assert error.value.__notes__ == ["in probe.op at probe.mlir:3:11"]
+
+
+def test_each_of_several_results_is_checked() -> None:
+    text = """
+    func.func @main(%x: tensor<2xi64>) -> (tensor<2xi64>, tensor<2xf64>) {
+      %a, %b = "probe.op"(%x) : (tensor<2xi64>) -> (tensor<2xi64>, tensor<2xf64>)
+      func.return %a, %b : tensor<2xi64>, tensor<2xf64>
+    }"""
+    x = torch.tensor([1, 2])
+    linked(text, Probe(lambda _, inputs, in_place: (inputs[0], inputs[0].double()))).run(x)
+    with pytest.raises(TypeError) as error:
+        linked(text, Probe(lambda _, inputs, in_place: (inputs[0], inputs[0]))).run(x)
+    assert str(error.value).startswith(
+        "result 1 of 'probe' has dtype torch.int64, expected torch.float64"
+    )
+
+
+def test_what_comes_with_fhelium_is_not_checked_on_each_call() -> None:
+    assert all(comes_with_fhelium(each) for each in complete_registry().implementations)
+    assert not comes_with_fhelium(Probe())
 
 
 def test_a_subclass_that_redefines_execute_alone_is_called_through_it() -> None:

@@ -306,7 +306,7 @@ REFUSED = {
     "x.reshape(2, 2) @ x.reshape(2, 2)": "a product of secrets of shapes 2x2 and 2x2",
     "torch.ones(2, 2) @ x.reshape(2, 2)": "a secret of shape 2x2 on the right of a matrix",
     "x.reshape(2, 2) @ torch.ones(2, 2)": "a secret of shape 2x2, expected one vector",
-    "torch.ones(3, 4, 4) @ x": "expected a constant matrix",
+    "torch.ones(3, 4, 4) @ x": "expected one matrix",
     "torch.ones(3, 2) @ x.reshape(2, 2, 1)": "a secret of shape 2x2x1 on the right of a matrix",
     "x + torch.rand(4)": "rand: found random values, expected the same in every run: draw them",
     "x * torch.bernoulli(torch.full((4,), 0.5))": "bernoulli: found random values, expected",
@@ -400,7 +400,8 @@ def test_public_inputs_are_operands_alone():
     assert "torch operator mul: found a public input alone, expected a secret operand too" in found
     (found,) = refused(g, VECTOR, VECTOR[:2], secret=["x"])
     assert (
-        "found the public input of shape 2 with a secret of shape 2x2, expected the same" in found
+        "found the public input of shape [2] with a secret of shape [2, 2], expected the same"
+        in found
     )
     (found,) = refused(h, VECTOR, VECTOR, secret=["x"])
     assert found == "error: result 1 depends on no secret input: return only what does"
@@ -428,11 +429,33 @@ def test_what_torch_export_cannot_trace_is_said_with_its_own_words():
     )
 
 
+def test_numbers_are_vectors_of_one_element():
+    """A secret number has the shape [1] in the program, which a public one has to meet."""
+    number, row = torch.tensor(2.0), torch.ones(1)
+
+    def scaled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x * y
+
+    with pytest.raises(CaptureError) as caught:
+        fhelium.compile(scaled, (number, number), secret=["x"])
+    assert str(caught.value).endswith(
+        "found the public input of shape [] with a secret of shape [1], expected the same, as "
+        "nothing broadcasts a public input: reshape it to [1]"
+    )
+    program = fhelium.compile(scaled, (row, row), secret=["x"])
+    assert evaluate(program, [2.0], [3.0])[0].tolist() == [6.0]
+    for position, inputs in enumerate([(2.0, [3.0]), ([2.0], 3.0)]):
+        message = f"input {position} has shape [], expected [1]: reshape it to [1]"
+        with pytest.raises(ValueError, match=re.escape(message)):
+            evaluate(program, *inputs)
+
+
 @pytest.mark.parametrize(
     ("inputs", "options", "error", "message"),
     [
-        (VECTOR, {}, TypeError, "found example_inputs of type Tensor, expected a tuple"),
-        ((), {}, TypeError, "expected a tuple of at least one tensor"),
+        (VECTOR, {}, TypeError, "found example_inputs of type Tensor, expected a tuple of "),
+        ((), {}, ValueError, "found no example inputs, expected at least one tensor: what is enc"),
+        ([], {}, ValueError, "found no example inputs, expected at least one tensor: what is enc"),
         (([1.0],), {}, TypeError, "found a list in example_inputs, expected tensors"),
         ((VECTOR.long(),), {}, TypeError, "dtype torch.int64, expected a floating-point one"),
         ((VECTOR[:0],), {}, ValueError, r"has the shape \[0\], expected sizes of at least 1"),

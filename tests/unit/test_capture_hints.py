@@ -57,6 +57,38 @@ HINTS = {
     "F.layer_norm(x, (4,))": ("layer_norm", "use nn.BatchNorm1d, whose statistics are constants"),
     "F.dropout(x, 0.5, True)": ("native_dropout", "the model is in training mode, so call"),
     "x.expand(2, 4)": ("expand", "use torch.ones(n, 1) @ x to repeat one number, or repeat in"),
+    "F.scaled_dot_product_attention(x.view(1, 2, 2), x.view(1, 2, 2), x.view(1, 2, 2))": (
+        "scaled_dot_product_attention",
+        "return queries, keys and values: the client computes the attention",
+    ),
+    "torch.lstm(x.view(2, 1, 2), (torch.ones(1, 1, 2),) * 2, (torch.ones(8, 2),) * 2, "
+    "False, 1, 0.0, False, False, False)": ("lstm", "write each step out with nn.Linear"),
+    "torch.gru(x.view(2, 1, 2), torch.ones(1, 1, 2), (torch.ones(6, 2),) * 2, "
+    "False, 1, 0.0, False, False, False)": ("gru", "write each step out with nn.Linear"),
+    "torch.gru_cell(x.view(1, 4), torch.ones(1, 2), torch.ones(6, 4), torch.ones(6, 2))": (
+        "gru_cell",
+        "write each step out with nn.Linear, torch.sigmoid and torch.tanh",
+    ),
+    "torch.rnn_tanh_cell(x.view(1, 4), torch.ones(1, 2), torch.ones(2, 4), torch.ones(2, 2))": (
+        "rnn_tanh_cell",
+        "write each step out with nn.Linear, torch.sigmoid and torch.tanh",
+    ),
+    "F.cosine_similarity(x, torch.ones(4), dim=0)": (
+        "cosine_similarity",
+        "return (x * y).sum(), (x * x).sum() and (y * y).sum(): the client takes the roots",
+    ),
+    "F.bilinear(x, x, torch.ones(2, 4, 4))": ("bilinear", "use torch.dot(x, w @ y) for each"),
+    "F.glu(x)": ("glu", "make its layer two, and use first(x) * torch.sigmoid(second(x))"),
+    "F.pixel_shuffle(x.view(1, 4, 1, 1), 2)": ("pixel_shuffle", "multiply the flat image by a c"),
+    "F.interpolate(x.view(1, 1, 2, 2), scale_factor=2, mode='bilinear')": (
+        "upsample_bilinear2d",
+        "multiply the flat image by a constant matrix, or resize in the client",
+    ),
+    "torch.vdot(x, x)": ("vdot", "use torch.dot(x, y)"),
+    "torch.addr(torch.zeros(4, 4), x, x)": ("addr", "repeat the vectors by constant matrices"),
+    "torch.trace(x.view(2, 2))": ("trace", "use (x * torch.eye(n)).sum()"),
+    "torch.diag(x.view(2, 2))": ("diag", "use (x * torch.eye(n)).sum(1) for the diagonal of a"),
+    "torch.atan2(x, x)": ("atan2", "return both: the client takes the angle after decrypting"),
     "x.sum().item() * x": ("item", "use the tensor itself: its values are known only when"),
 }
 
@@ -84,6 +116,12 @@ def test_what_hints_say_can_be_compiled():
         "torch.eye(6, 4).roll(1, 0) @ x",  # instead of padding
         "F.avg_pool2d(x.reshape(1, 1, 4).unsqueeze(-2), (1, 2))",
         "x * torch.tensor([1.0, 0.0, 1.0, 0.0])",
+        "torch.dot(x, torch.tensor([[1.0, 0.0, 2.0, 0.0]] * 4) @ x)",  # instead of F.bilinear
+        "(x.view(2, 2) * torch.eye(2)).sum(1)",  # instead of torch.diag
+        # Instead of torch.outer or torch.addr.
+        "torch.eye(4).repeat_interleave(4, 0) @ x * (torch.eye(4).repeat(4, 1) @ x)",
+        # Instead of F.pixel_unshuffle: rows of a permutation matrix.
+        "torch.eye(4)[torch.tensor([0, 2, 1, 3])] @ x.view(1, 2, 2).flatten()",
     ]
     x = np.array([0.5, -1.0, 2.0, 3.0])
     found = evaluate(fhelium.compile(model_of(advice), (VECTOR,)), x)
@@ -94,9 +132,75 @@ def test_what_hints_say_can_be_compiled():
         [0.0, *x, 0.0],
         [-0.25, 2.5],
         x * [1.0, 0.0, 1.0, 0.0],
+        [x.sum() * (x[0] + 2 * x[2])],
+        [x[0], x[3]],
+        np.outer(x, x).flatten(),
+        x[[0, 2, 1, 3]],
     ]
     for result, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(result.flatten(), wanted, atol=1e-12)
+
+
+def test_products_with_public_inputs_say_what_works():
+    x, matrix, bias = torch.rand(4), torch.rand(4, 3), torch.rand(3)
+    image, kernel, shift = torch.rand(1, 1, 4, 4), torch.rand(2, 1, 3, 3), torch.rand(2)
+    for function, inputs, message in (
+        (
+            lambda x, m: x @ m,
+            (x, matrix),
+            "found a public input to the right of a secret, expected a constant matrix: pass its "
+            "transpose in, and use F.linear(x, w)",
+        ),
+        (
+            lambda x, v: x @ v,
+            (x, x),
+            "found a public input of shape 4, expected a matrix: use (x * v).sum()",
+        ),
+        (
+            lambda x, m: m @ x,
+            (x, torch.rand(2, 3, 4)),
+            "found a stack of matrices of shape 2x3x4, expected one matrix: multiply by each on "
+            "its own",
+        ),
+        (
+            functional.linear,
+            (x, matrix.T, bias),
+            "found a public input for 'bias', expected a constant of the model: leave it out, and "
+            "add a public input of the result's shape to the result",
+        ),
+        (
+            functional.conv2d,
+            (image, kernel, shift),
+            "found a public input for 'bias', expected a constant of the model: leave it out, and "
+            "add a public input of the result's shape to the result",
+        ),
+    ):
+        with pytest.raises(CaptureError) as caught:
+            fhelium.compile(function, inputs, secret=[0])
+        assert message in str(caught.value)
+
+    def instead(
+        x: torch.Tensor,
+        v: torch.Tensor,
+        w: torch.Tensor,
+        bias: torch.Tensor,
+        image: torch.Tensor,
+        kernel: torch.Tensor,
+        shift: torch.Tensor,
+    ) -> list[torch.Tensor]:
+        return [
+            functional.linear(x, w) + bias,
+            (x * v).sum(),
+            functional.conv2d(image, kernel) + shift,
+        ]
+
+    every_pixel = shift.reshape(1, 2, 1, 1).expand(1, 2, 2, 2)
+    inputs = [x, x, matrix.T, bias, image, kernel, every_pixel]
+    program = fhelium.compile(instead, inputs, secret=["x", "image"])
+    found = evaluate(program, *(each.double().numpy() for each in inputs))
+    expected = [x @ matrix + bias, x @ x, functional.conv2d(image, kernel, shift)]
+    for result, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result.flatten(), wanted.flatten(), atol=1e-5)
 
 
 class State(torch.nn.Module):

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 
 from fhelium.analyses.calibration import (
     OPERATIONS,
@@ -22,8 +23,8 @@ from fhelium.analyses.calibration import (
 from fhelium.analyses.cost_model import Cost, CostModel
 from fhelium.analyses.program_costs import ProgramCosts, costs_of
 from fhelium.dialects import rns
-from fhelium.dialects.core import IN_PLACE
-from fhelium.frontends.program import Program
+from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE
+from fhelium.frontends.program import Program, program_context
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.passes.pipeline import Pipeline
@@ -114,6 +115,37 @@ def test_recorded_implementations_decide_the_family():
 
 def sample(family: str, op: str, units: int, seconds: float) -> Sample:
     return Sample(family, op, SMALL.ring_degree, units, seconds)
+
+
+def test_what_does_not_come_with_fhelium_takes_unknown_time():
+    body = """
+    %a = "theirs.double"(%x) : (!ct) -> !ct
+    %b = "theirs.number"() : () -> i64
+    %t = tensor.from_elements %x : tensor<1x!ct>
+    %c = "theirs.all"(%t) : (tensor<1x!ct>) -> tensor<1x!ct>
+    %turn ="""
+    program = Program.parse(PROGRAM.replace("%turn =", body, 1), ctx=unregistered())
+    known = cost_of(Program.parse(PROGRAM))
+    assert cost_of(program) == replace(known, unknown=2)
+
+    program = Program.parse(PROGRAM)
+    for level in ("ckks.add", "rns.intt"):
+        if level == "rns.intt":
+            Pipeline.parse("convert-ckks-to-rns").apply(program)
+        ops = [op for op in program.module.walk() if op.name == level]
+        model = CostModel(SMALL, default_calibration())
+        before = [model.of(op) for op in ops]
+        assert all(cost.milliseconds > 0 and cost.unknown == 0 for cost in before)
+        for op in ops:
+            op.attributes[IMPLEMENTATION] = StringAttr("theirs")
+        expected = [replace(cost, milliseconds=0.0, unknown=1) for cost in before]
+        assert [model.of(op) for op in ops] == expected
+
+
+def unregistered() -> Context:
+    context = program_context()
+    context.allow_unregistered = True
+    return context
 
 
 def test_ops_that_run_whole_take_the_time_of_their_kernels():

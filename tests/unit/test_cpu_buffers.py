@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import sys
 import threading
 
 import pytest
@@ -88,19 +89,72 @@ def test_threads_never_share_memory() -> None:
     assert pool.live_bytes == 0
 
 
-def _in_child(pool: BufferPool) -> None:
-    pool.forget()
+def test_no_python_runs_when_a_tensor_is_freed() -> None:
+    """An interrupt that came there would be printed and forgotten."""
+    pool, calls = BufferPool(), list[str]()
     x = pool.empty(WORDS)
-    os._exit(0 if pool.live_bytes == SMALLEST_BYTES and len(x) == WORDS else 1)
+    sys.setprofile(lambda frame, event, _: calls.append(f"{event} {frame.f_code.co_name}"))
+    try:
+        del x
+    finally:
+        sys.setprofile(None)
+    assert not [call for call in calls if call.startswith("call")]
+    assert (pool.live_bytes, pool.idle_bytes) == (0, SMALLEST_BYTES)
+
+
+class _InterruptedLock:
+    """A lock under which the user presses Ctrl-C, before or after what it guards."""
+
+    def __init__(self, before: bool) -> None:
+        self.before = before
+
+    def __enter__(self) -> None:
+        if self.before:
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_interrupted_tensor_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    pool = BufferPool()
+    with monkeypatch.context() as patched:
+        patched.setattr(pool, "_lock", _InterruptedLock(before))
+        with pytest.raises(KeyboardInterrupt):
+            pool.empty(WORDS)
+    gc.collect()
+    assert pool.live_bytes == 0
+
+
+def test_sizes_share_the_limit() -> None:
+    pool = BufferPool(idle_limit=4 * SMALLEST_BYTES)
+    tensors = [pool.empty(size * WORDS) for size in (1, 1, 1, 2, 2, 3)]
+    del tensors
+    # Freeing keeps that much of each size; the next tensor makes it so much of all.
+    assert pool.idle_bytes == 10 * SMALLEST_BYTES
+    x = pool.empty(5 * WORDS)
+    assert pool.idle_bytes <= 4 * SMALLEST_BYTES
+    assert pool.live_bytes == x.numel() * 8
+
+
+def _in_child(pool: BufferPool, held: list[torch.Tensor]) -> None:
+    pool.renew_lock()
+    x = pool.empty(WORDS)
+    both = pool.live_bytes == 3 * SMALLEST_BYTES
+    held.clear()
+    os._exit(0 if both and pool.live_bytes == len(x) * 8 else 1)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_starts_anew() -> None:
+def test_a_forked_child_counts_what_it_inherits_and_waits_for_no_lock() -> None:
     pool = BufferPool()
-    held = pool.empty(WORDS)
+    held = [pool.empty(2 * WORDS)]
     with pool._lock:
-        child = multiprocessing.get_context("fork").Process(target=_in_child, args=(pool,))
+        child = multiprocessing.get_context("fork").Process(target=_in_child, args=(pool, held))
         child.start()
         child.join(20)
     assert child.exitcode == 0
-    assert pool.live_bytes == held.numel() * 8
+    assert pool.live_bytes == 2 * SMALLEST_BYTES

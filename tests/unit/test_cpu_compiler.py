@@ -3,6 +3,7 @@
 import errno
 import multiprocessing
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -17,11 +18,12 @@ import pytest
 import torch
 from test_cpu_transforms import MACHINE, needs_fma, random, ring_of
 
+import fhelium
 from fhelium.kernels import pointwise
-from fhelium.kernels.cpu import cache, compiler, launch, operations, threads
+from fhelium.kernels.cpu import cache, compiler, launch, operations, sources, threads
 from fhelium.kernels.cpu.builder import KernelBuilder
 from fhelium.kernels.cpu.catalogue import BUILDERS, KernelSpec
-from fhelium.kernels.cpu.host import vector_width
+from fhelium.kernels.cpu.host import vector_width, widest_allowed
 from fhelium.kernels.cpu.residues import Modulus, Residue
 from fhelium.kernels.ntt import ntt
 
@@ -83,7 +85,80 @@ def test_code_is_kept_and_taken_from_the_cache(
     assert len(calls) == 1
     (entry,) = folder.iterdir()
     assert entry.name == compiler.cache_key(ADD, MACHINE)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for each in (folder, folder.parent):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o700
+
+
+def test_builders_are_those_of_the_sources() -> None:
+    """Code on disk is named by the sources, so another builder may not take a name."""
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        BUILDERS["add"] = BUILDERS["subtract"]  # pyright: ignore[reportIndexIssue]
+
+
+@needs_fma
+def test_code_of_sources_that_are_not_known_is_not_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MACHINE is not None
+    monkeypatch.setattr(compiler, "SOURCES_DIGEST", None)
+    calls = counted(monkeypatch)
+    for _ in range(2):
+        assert compiler.object_code(ADD, MACHINE)
+    assert len(calls) == 2
+    assert not folder.exists()
+
+
+def test_sources_are_known_if_they_did_not_change_while_they_were_imported(tmp_path: Path) -> None:
+    assert sources.digest_of(tmp_path) is None, "there are none, as in an archive"
+    (tmp_path / "a.py").write_text("x = 1")
+    before = sources.digest_of(tmp_path)
+    assert before is not None
+    assert compiler.digest_of_imported(before, tmp_path) == before
+    (tmp_path / "a.py").write_text("x = 2")
+    assert compiler.digest_of_imported(before, tmp_path) is None
+    assert compiler.digest_of_imported(None, tmp_path) is None
+    assert compiler.SOURCES_DIGEST == sources.BEFORE_IMPORT
+
+
+EDITED = """
+import pathlib, sys
+import fhelium.kernels.cpu
+early = sorted(name for name in sys.modules if name.startswith("fhelium.kernels.cpu."))
+assert early == ["fhelium.kernels.cpu.sources"], early
+source = pathlib.Path(fhelium.kernels.cpu.__file__).parent / "elementwise.py"
+assert source.is_relative_to(pathlib.Path.cwd()), "a copy"
+if sys.argv[1] == "during":
+    source.write_text(source.read_text() + "# edited")
+from fhelium.kernels.cpu import compiler
+from fhelium.kernels.cpu.catalogue import KernelSpec
+from fhelium.kernels.cpu.host import Host
+if sys.argv[1] == "after":
+    source.write_text(source.read_text() + "# edited")
+print(compiler.cache_key(KernelSpec("add", (), 1), Host("x", "", 1)))
+"""
+
+
+def test_sources_that_are_edited_later_do_not_name_what_was_imported(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", "backend", "frontends", "tools", "passes")
+    shutil.copytree(Path(fhelium.__path__[0]), tmp_path / "fhelium", ignore=ignored)
+
+    def key(when: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", EDITED, when],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    first = key("never")
+    assert key("after") == first
+    second = key("never")
+    assert second.endswith(".o")
+    assert second != first
+    assert key("during") == "None"
 
 
 @needs_fma
@@ -130,7 +205,9 @@ def test_a_renamed_entry_is_not_another_kernel(
     short, long = (KernelSpec("ntt", (degree,), 1) for degree in (4, 8))
     compiler.object_code(short, MACHINE)
     (entry,) = folder.iterdir()
-    entry.rename(folder / compiler.cache_key(long, MACHINE))
+    key = compiler.cache_key(long, MACHINE)
+    assert key is not None
+    entry.rename(folder / key)
     calls = counted(monkeypatch)
     compiler.object_code(long, MACHINE)
     assert len(calls) == 1
@@ -146,6 +223,29 @@ def test_entries_that_others_can_write_are_ignored(folder: Path, mode: int) -> N
     assert cache.load("key") is None
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no users")
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777, 0o1777])
+@pytest.mark.parametrize("above", [False, True])
+def test_folders_that_others_can_write_are_no_cache(folder: Path, mode: int, above: bool) -> None:
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code"
+    (folder.parent if above else folder).chmod(mode)
+    assert cache.load("key") is None
+    cache.store("other", b"code")
+    assert not (folder / "other").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed")
+@pytest.mark.parametrize("linked", ["fhelium/kernels/key", "fhelium/kernels", "fhelium"])
+def test_links_are_not_followed(folder: Path, tmp_path: Path, linked: str) -> None:
+    """They may lead to a file of this user whose content somebody else made."""
+    cache.store("key", b"code")
+    (tmp_path / linked).rename(tmp_path / "elsewhere")
+    (tmp_path / linked).symlink_to(tmp_path / "elsewhere")
+    assert (folder / "key").exists()
+    assert cache.load("key") is None
+
+
 def _make_loop(path: Path) -> None:
     path.symlink_to(path.name)
 
@@ -157,8 +257,11 @@ def _make_loop(path: Path) -> None:
 @needs_fma
 def test_what_is_no_file_is_no_entry(folder: Path, make: Callable[[Path], None]) -> None:
     assert MACHINE is not None
-    folder.mkdir(parents=True)
-    make(folder / compiler.cache_key(ADD, MACHINE))
+    folder.parent.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700)
+    key = compiler.cache_key(ADD, MACHINE)
+    assert key is not None
+    make(folder / key)
     assert compiler.object_code(ADD, MACHINE)
     assert not [path for path in folder.iterdir() if path.name.startswith(cache.WRITING)]
 
@@ -186,6 +289,7 @@ def test_a_folder_that_is_named_like_an_entry_does_not_stop_the_bound(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "FOLDER_BYTES", 200)
+    cache.store("b.o", bytes(100))
     (folder / "a.o" / "b").mkdir(parents=True)
     os.utime(folder / "a.o", (0, 0))
     for name in ("b.o", "c.o", "d.o"):
@@ -196,6 +300,19 @@ def test_a_folder_that_is_named_like_an_entry_does_not_stop_the_bound(
 def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     assert cache.cache_folder() == Path.home() / ".cache" / "fhelium" / "kernels"
+
+
+def test_a_relative_home_folder_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: Path("here"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match="found the home folder here, expected an absolute path"):
+        cache.cache_folder()
+    cache.store("key", b"code")
+    assert cache.load("key") is None
+    assert list(tmp_path.iterdir()) == []
 
 
 @needs_fma
@@ -256,6 +373,54 @@ def test_vector_widths() -> None:
     assert vector_width("riscv64", set()) is None
 
 
+NARROW = """
+import hashlib, torch
+from fhelium.kernels.cpu import compiler, loader, operations
+from fhelium.kernels.cpu.host import host
+from fhelium.kernels.ring import Ring
+from fhelium.scheme.primes import ntt_primes
+
+ring, limbs = Ring(64, ntt_primes(40, 64, 2)), (0, 1)
+x = torch.arange(2 * 2 * 64).view(2, 2, 64) * (1 << 30)
+result = operations.multiply(ring, limbs, operations.ntt(ring, limbs, x), x)
+widths = {spec.width for spec, _ in loader._compiled}
+print(host().width, widths, hashlib.sha256(result.numpy().tobytes()).hexdigest())
+"""
+
+
+@needs_fma
+def test_the_environment_limits_the_width_of_vectors(folder: Path) -> None:
+    """Bits stay the same. The cache of the two is shared."""
+    assert MACHINE is not None
+
+    def run(width: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", NARROW],
+            env={**os.environ, "FHELIUM_VECTOR_WIDTH": width},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    narrow, wide = run("1"), run("8")
+    assert narrow[:2] == ["1", "{1}"]
+    assert wide[:2] == [str(MACHINE.width), f"{{{MACHINE.width}}}"]
+    assert narrow[2] == wide[2]
+
+
+@pytest.mark.parametrize("text", ["3", "0", "-1", "16", "two", " 4", "4.0"])
+def test_other_widths_in_the_environment_are_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("FHELIUM_VECTOR_WIDTH", text)
+    with pytest.raises(
+        ValueError,
+        match=f"found FHELIUM_VECTOR_WIDTH={text}, expected one of 1, 2, 4, 8: set it to one of th",
+    ):
+        widest_allowed()
+
+
 @needs_fma
 def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     ring, limbs = ring_of(1 << 12), (0, 1, 3)
@@ -300,7 +465,7 @@ def test_small_work_and_forked_processes_use_one_thread(monkeypatch: pytest.Monk
     try:
         assert threads.thread_count(8, threads.WORDS_A_THREAD) == 1
         assert threads.thread_count(1, 1 << 30) == 1
-        monkeypatch.setattr(threads, "_forked", True)
+        monkeypatch.setattr(threads, "is_forked", lambda: True)
         assert threads.thread_count(8, 1 << 30) == 1
     finally:
         torch.set_num_threads(before)

@@ -1,5 +1,6 @@
 """The `cpu` family in linked programs: chosen by name, with the bits of the `torch` family."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -11,24 +12,33 @@ from hypothesis import strategies as st
 from test_cpu_transforms import needs_fma
 from test_differential import parameter_sets
 from test_run_tool import Workplace
+from xdsl.ir import Operation
 
 from fhelium.backend import (
+    RING_RESOURCE_KIND,
+    BoundResource,
     Compilation,
     OperationBackend,
     OperationImplementationRegistry,
+    OperationInvocation,
     Pipeline,
+    ResourceRequirement,
     complete_registry,
     default_pipeline,
     default_registry,
+    generate_program_keys,
 )
 from fhelium.backend.cpu_family.ciphertexts import KERNELS as CIPHERTEXT_KERNELS
 from fhelium.backend.cpu_family.ciphertexts import cpu_ciphertext_contributions
 from fhelium.backend.cpu_family.fusion import CpuFusedImplementation
 from fhelium.backend.cpu_family.residues import KERNELS, cpu_contributions
+from fhelium.client import Ciphertext, encode, encrypt, generate_keys
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.rns.types import Form
+from fhelium.frontends.tracing import trace
 from fhelium.kernels.cpu import loader
+from fhelium.kernels.ring import Ring
 from fhelium.passes.implementation_families import FAMILIES, IN_PLACE
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools.run import main
@@ -82,6 +92,67 @@ def test_a_family_that_is_chosen_by_name_alone_is_no_default() -> None:
         r"one with fhelium-assign-implementations",
     ):
         alone.resolve_type(rns.NttOp, requested=None)
+
+
+@dataclass(frozen=True)
+class Negation:
+    """An implementation of someone else, which does not run in place."""
+
+    name: str = "my-negate"
+    operation_types: tuple[type[Operation], ...] = (rns.NegateOp, ckks.NegateOp)
+    supports_in_place: bool = False
+    only_by_name: bool = True
+    seen: list[str] = field(default_factory=list, compare=False)
+
+    def resource_requirements(
+        self, invocation: OperationInvocation
+    ) -> tuple[ResourceRequirement, ...]:
+        return (ResourceRequirement("ckks.ring", RING_RESOURCE_KIND),)
+
+    def execute(
+        self,
+        invocation: OperationInvocation,
+        inputs: tuple[torch.Tensor, ...],
+        resources: tuple[BoundResource, ...],
+        /,
+        *,
+        in_place: bool,
+    ) -> tuple[torch.Tensor, ...]:
+        self.seen.append(invocation.operation_type.name)
+        limbs, ring = invocation.operand_prime_ids[0], resources[-1].value
+        assert limbs is not None
+        assert isinstance(ring, Ring)
+        primes = [ring.primes[limb] for limb in limbs]
+        return (-inputs[0] % torch.tensor(primes).view(-1, 1),)
+
+
+ASSIGN_NEGATION = 'fhelium-assign-implementations{{op="{}" implementation="my-negate"{}}}'
+FIRST = f"{ASSIGN_NEGATION.format('ckks.negate', '')},cpu-default"
+LAST = f"{IN_PLACE_ON_CPU},{ASSIGN_NEGATION.format('rns.negate', ' overwrite=true')}"
+
+
+@needs_fma
+@pytest.mark.parametrize(
+    ("pipeline", "name"), [(FIRST, "ckks.negate"), (LAST, "rns.negate")], ids=["first", "last"]
+)
+def test_implementations_of_others_go_with_the_family(
+    parameters: Parameters, pipeline: str, name: str
+) -> None:
+    program = trace(lambda x, y: -(x * y), parameters)
+    secret_key, public_key = generate_keys(parameters)
+    keys = generate_program_keys(program, secret_key)
+    inputs = [
+        encrypt(encode(message(seed, parameters.slots), parameters), public_key) for seed in (0, 1)
+    ]
+    expected = OperationBackend(named_resources=keys).link(Compilation(program)).run(*inputs)
+    negation = Negation()
+    registry = complete_registry().with_implementations([negation])
+    backend = OperationBackend(registry, named_resources=keys)
+    found = backend.link(Compilation(program), pipeline=Pipeline.parse(pipeline)).run(*inputs)
+    assert isinstance(found, Ciphertext)
+    assert isinstance(expected, Ciphertext)
+    assert torch.equal(found.data, expected.data)
+    assert negation.seen == [name]
 
 
 @settings(

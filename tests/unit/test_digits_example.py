@@ -69,6 +69,10 @@ def test_mlp_on_two_ranks():
         (("--samples", "451"), "found 451 samples, expected 1 to 450: the test images"),
         (("--samples", "0"), "found 0 samples, expected 1 to 450"),
         (("--ranks", "0"), "found 0 ranks, expected at least 1"),
+        (
+            ("--samples", "3", "--ranks", "4"),
+            "found 4 ranks and 3 samples, expected at least one sample a rank",
+        ),
     ],
 )
 def test_refused(
@@ -89,4 +93,5 @@ def test_refused(
 def test_more_ranks_than_ciphertexts_are_refused():
     done = run("--model", "mlp", "--samples", "10", "--ranks", "2")
     assert done.returncode == 1
-    assert "found 2 ranks and 1 ciphertexts, expected at least one" in done.stderr
+    assert "found 2 ranks and 1 ciphertext of 128 samples, expected at least one" in done.stderr
+    assert done.stdout == ""  # before keys are made

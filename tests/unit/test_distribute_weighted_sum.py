@@ -111,24 +111,29 @@ def test_ranks_that_share_a_sum_get_the_bits_of_one(on_ranks: OnRanks, ranks: in
             assert torch.equal(found[0], alone(name)[0]), name
 
 
-def failures_with_another_size(ranks: int) -> list[str]:
-    """Run a program for so many ranks on those there are, and return how it fails."""
+def failures_with_another_size(ranks: int) -> tuple[list[str], list[torch.Tensor]]:
+    """Run a program for so many ranks on those there are, and return how it fails.
+
+    All ranks fail before they meet, so another program can run then: return what it computes.
+    """
     client, found = client_of(SMALL), list[str]()
     backend = backend_of_ranks(client)
     for each in (backend, backend.without_spmd_verification()):
         with pytest.raises((LinkError, ValueError)) as failure:
             run(subtractions(ranks), client, each)
-        found.append(str(failure.value))
-    return found
+        found.append("\n".join([str(failure.value), *getattr(failure.value, "__notes__", [])]))
+    return found, run(subtractions(torch.distributed.get_world_size()), client, backend)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_a_group_of_another_size_is_refused(on_ranks: OnRanks, ranks: int) -> None:
-    for on_link, in_a_run in on_ranks(failures_with_another_size, 3, ranks):
+    for (on_link, in_a_run), results in on_ranks(failures_with_another_size, 3, ranks):
         assert f"found @world of size 3, expected {ranks}" in on_link
         assert f"found a group of size 3, expected {ranks}" in in_a_run
         assert "start as many ranks, or write" in on_link
         assert "start as many ranks, or write" in in_a_run
+        assert "in dist.rank" in in_a_run
+        assert torch.equal(results[0], alone("subtractions")[0])
 
 
 @pytest.mark.parametrize(("name", "sums"), [(name, sums) for name, (_, sums) in CASES.items()])

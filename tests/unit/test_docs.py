@@ -15,6 +15,13 @@ from fhelium.tools.run import main as run_program
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+IN_LOOP = """%zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %c = ckks.mul_plain %x, %p : (!ct, !pt) -> !product
+  %sum = scf.for %i = %zero to %one step %one iter_args(%last = %c) -> (!product) {
+    %inner = ckks.add %a, %b : !product
+    scf.yield %inner : !product
+  }"""
 RUN_ELSEWHERE = {"make test": "this is it", "make demo": "in the fixture"}
 
 
@@ -92,6 +99,26 @@ def test_readme_shows_what_the_first_pipeline_prints():
 @pytest.mark.parametrize("code", blocks("python"))
 def test_readme_python(code: str):
     exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "products"),
+    [
+        ("", "", 1),
+        ("ckks.add %a, %b :", "ckks.add %a, %b {fhelium.in_place} :", 2),
+        ("ckks.mul_plain %y, %p :", 'ckks.mul_plain %y, %p {fhelium.implementation = "mine"} :', 2),
+        ("return %sum : !product", "return %sum, %a, %b : !product, !product, !product", 2),
+        ("%sum = ckks.add %a, %b : !product", IN_LOOP, 3),
+    ],
+    ids=["as shown", "in place", "implementation", "used", "in a loop"],
+)
+def test_the_pass_of_the_readme_makes_no_more_products(found: str, written: str, products: int):
+    code = next(code for code in blocks("python") if "CkksFactorPlaintextsPass" in code)
+    text = code.replace(found, written) if found else code
+    if "return" in found:
+        text = text.replace("-> !product {", "-> (!product, !product, !product) {")
+    text = text.replace(") == 1", f") == {products}")
+    exec(compile(text, "README.md", "exec"), {"__name__": "readme"})
 
 
 def test_debugging_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

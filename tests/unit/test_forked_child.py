@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from fhelium.kernels.forks import flag_of_linux
 
 # The alarm ends a child that waits for ever, and the parent prints how it ended.
 SCRIPT = """
@@ -29,3 +32,50 @@ def test_a_child_makes_keys_after_torch_has_computed_on_threads() -> None:
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+# Only the child imports FHElium, after its parent has used torch's pool.
+LATE_SCRIPT = """
+import os, signal
+import torch
+
+torch.set_num_threads(2)
+torch.ones(1 << 22).add_(1)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    from fhelium.kernels.cpu.threads import thread_count
+    from fhelium.kernels.ring import Ring
+
+    torch.ones(1 << 22).add_(1)
+    os._exit(0 if thread_count(8, 1 << 30) == 1 else 1)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux marks forked processes")
+def test_a_child_computes_when_it_is_the_first_to_import_fhelium() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE_SCRIPT], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+def test_a_started_program_is_not_forked() -> None:
+    program = "from fhelium.kernels.forks import is_forked\nprint(is_forked())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "forked"),
+    [
+        ("7 (a) b (c)) R 1 2 3 0 -1 4194368 0 0", True),
+        ("7 (python) R 1 2 3 0 -1 4194304 0 0", False),
+        *(("", False), ("7 (python) R 1 2", False), ("7 (python) R 1 2 3 0 -1 x", False)),
+    ],
+)
+def test_the_mark_of_linux(tmp_path: Path, text: str, forked: bool) -> None:
+    (tmp_path / "stat").write_text(text)
+    assert flag_of_linux(tmp_path / "stat") is forked
+    assert flag_of_linux(tmp_path / "missing") is False

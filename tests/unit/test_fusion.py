@@ -482,15 +482,27 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        (((2,), (), ()), "found a kernel without results, or an input without components"),
+        (((2,), (), ()), "or an input without components, expected at least one of both: name a v"),
         (((0,), (), (0,)), "found a kernel without results, or an input without components"),
-        (((2,), ((9, 0, 0),), (1,)), "found the code 9, expected 0 to 7"),
-        (((2,), ((0, 0, 1),), (1,)), "found a step ADD 0 1 that makes value 1"),
-        (((2,), ((2, 0, 0), (7, 1, 0)), (1,)), "found a step GATHER 1 0 that makes value 2"),
+        (
+            ((2,), ((9, 0, 0),), (1,)),
+            "found the code 9, expected 0 to 7: write the code of one of ADD, SUB",
+        ),
+        (
+            ((2,), ((0, 0, 1),), (1,)),
+            "makes value 1, expected values below 1: name inputs or values of e",
+        ),
+        (
+            ((2,), ((2, 0, 0), (7, 1, 0)), (1,)),
+            "GATHER 1 0 .* 2, expected values below 1: name an input",
+        ),
         (((2,), ((6, 0, -1),), (1,)), "found the number -1 in a step SCALE, expected one below"),
         (((2,), ((5, 0, 1),), (1,)), "found the number 1 in a step ADD_CONSTANT, expected one b"),
         (((64,), ((4, 0, 0), (2, 1, 0)), (1,)), "found 318 values of one component, expected at"),
-        (((2,), (), (1,)), r"found the results \(1,\), expected values of the kernel"),
+        (
+            ((2,), (), (1,)),
+            r"found the results \(1,\), expected values of the kernel: name them by 0 to 0",
+        ),
     ],
 )
 def test_recipes_that_are_none(recipe: tuple[Any, Any, Any], message: str) -> None:

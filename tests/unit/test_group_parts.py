@@ -154,9 +154,27 @@ def deadlines(group: Group) -> Any:
     return before in used, before - timedelta(seconds=1) in found
 
 
+SMALL_PART = """
+func.func @main(%x: tensor<1xi64>, %color: index) -> tensor<1xi64> {
+  %world = fhelium.resource @world : !dist.group
+  %part = dist.split %world by %color, %color
+  %y = dist.broadcast %x from 1 in %part : tensor<1xi64>
+  func.return %y : tensor<1xi64>
+}"""
+
+
+def root_outside_a_part(group: Group) -> Any:
+    """Ranks 1 and 2 are a part with the root, and rank 0 one without."""
+    try:
+        (found,) = run(module(SMALL_PART), group, torch.tensor([group.rank]), min(group.rank, 1))
+    except IndexError as error:
+        return str(error)
+    return int(found)
+
+
 def run_checks() -> dict[str, Any]:
     group = Group()
-    checks = (of_another_group, several, nested, in_a_loop, narrow, deadlines)
+    checks = (of_another_group, several, nested, in_a_loop, narrow, deadlines, root_outside_a_part)
     return {check.__name__: check(group) for check in checks}
 
 
@@ -172,6 +190,15 @@ def test_splits_that_differ(seen: Any) -> None:
             for colors in COLORS
         ]
         assert found["several"] == [expected, expected]
+
+
+def test_a_root_that_a_part_does_not_have(seen: Any) -> None:
+    assert [found["root_outside_a_part"] for found in seen] == [
+        "found root 1 of dist.broadcast, expected 0 to 0: the group of this rank has 1 rank; in a "
+        "group by dist.split, name a root that every part has",
+        2,
+        2,
+    ]
 
 
 def test_narrow_integers_wrap_after_collectives(seen: Any) -> None:

@@ -1,14 +1,22 @@
 """A package of a third party: its entry points bring a dialect, a pass and implementations."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from fhelium import backend
+from fhelium.dialects import rns
 from fhelium.scheme import files
+from fhelium.scheme.encoding import encode
+from fhelium.scheme.encryption import encrypt
+from fhelium.scheme.keys import generate_secret_key
+from fhelium.scheme.parameters import Parameters
 
 PACKAGE = '''
 """A dialect, a pass and implementations, for fhelium-opt, xdsl-opt and fhelium-run."""
@@ -21,6 +29,8 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 from xdsl.universe import Universe
+
+from fhelium.dialects.ckks import NegateOp
 
 
 @irdl_op_definition
@@ -76,8 +86,42 @@ def extended(registry):
     return OperationImplementationRegistry(mine, operation_specs=specs)
 
 
+@dataclass(frozen=True)
+class Negate:
+    """Negation that forgets to reduce, for the programs that name it."""
+
+    name: str = "probe-negate"
+    operation_types: tuple = (NegateOp,)
+    supports_in_place: bool = False
+    only_by_name: bool = True
+
+    def resource_requirements(self, invocation):
+        return ()
+
+    def execute(self, invocation, inputs, resources, /, *, in_place):
+        return (-inputs[0],)
+
+
+def negating(registry):
+    return extended(registry).with_implementations([Negate()])
+
+
 def wrong(registry):
     return None
+
+
+def failing(registry):
+    raise ValueError("no such\\ntable")
+
+
+class Half:
+    name = "half"
+    operation_types = (TwiceOp,)
+    supports_in_place = False
+
+
+def incomplete(registry):
+    return extended(registry).with_implementations([Half()])
 '''
 ENTRY_POINTS = """
 [xdsl.universe]
@@ -148,11 +192,99 @@ def test_its_implementations_run(site: Site) -> None:
     )
 
 
-def test_an_entry_point_that_returns_no_registry_is_named(site: Site) -> None:
-    site.entry_points.write_text(ENTRY_POINTS.replace(":extended", ":wrong"))
+NEGATION = """
+#p = {parameters}
+!ct = !ckks.ciphertext<level = 1, scale = 2^40, components = 2, form = evaluation>
+builtin.module attributes {{ckks.parameters = #p}} {{
+  func.func @main(%x: !ct) -> (!ct, !ct) {{
+    %y = ckks.negate %x : !ct
+    %z = ckks.negate %x {{fhelium.implementation = "probe-negate"}} : !ct
+    func.return %y, %z : !ct, !ct
+  }}
+}}
+"""
+
+
+def negating_site(site: Site) -> None:
+    """Let the package bring a second negation, and the program take it once."""
+    site.entry_points.write_text(ENTRY_POINTS.replace(":extended", ":negating"))
+    parameters = Parameters.build(ring_degree=32, depth=1, scale_bits=40, insecure=True)
+    (site.folder / "program.mlir").write_text(NEGATION.format(parameters=parameters.to_attribute()))
+    x = encrypt(encode([0.25], parameters, level=1), generate_secret_key(parameters))
+    files.save(site.folder / "inputs", {"x": x})
+
+
+def test_results_with_residues_that_are_not_reduced_are_not_written(site: Site) -> None:
+    negating_site(site)
+    done = site.run("fhelium-run", "--inputs", "inputs", "--output", "result")
+    assert done.returncode == 1
+    assert done.stderr.startswith("fhelium-run: error: result1 has residues from -")
+    assert done.stderr.endswith(
+        ": an implementation of an op before it returns residues that it does not reduce\n"
+    )
+    assert not (site.folder / "result").exists()
+
+
+def test_levels_are_compared_with_its_implementations(site: Site) -> None:
+    negating_site(site)
+    files.save(site.folder / "numbers", {"x": torch.full((16,), 0.25, dtype=torch.float64)})
+    done = site.run("fhelium-run", "--inputs", "numbers", "--compare-levels")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (
+            "probe_package:wrong",
+            "returned a NoneType, expected an OperationImplementationRegistry",
+        ),
+        ("nosuch:extended", "failed: ModuleNotFoundError: No module named 'nosuch'"),
+        ("probe_package:lost", "failed: AttributeError: module 'probe_package' has no attribute"),
+        ("probe_package:failing", "failed: ValueError: no such table"),
+        (
+            "probe_package:incomplete",
+            "failed: TypeError: implementation 'half' of probe.twice has no resource_requirements "
+            "and no execute: define resource_requirements and execute in its class Half",
+        ),
+    ],
+)
+def test_a_broken_entry_point_is_named_with_its_package(
+    site: Site, function: str, said: str
+) -> None:
+    site.entry_points.write_text(ENTRY_POINTS.replace("probe_package:extended", function))
     done = site.run("fhelium-run", "--inputs", "inputs")
     assert done.returncode == 1
-    assert (
-        "the entry point probe_package:wrong of fhelium.implementations returned a NoneType, "
-        "expected an OperationImplementationRegistry" in done.stderr
+    error = (
+        f"fhelium-run: error: the entry point probe = {function} of fhelium.implementations of the "
+        f"package probe {said}"
     )
+    assert done.stderr.startswith(error)
+    assert done.stderr.endswith(": mend the package, or uninstall it\n")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("chosen", ["torch-rns-negate", "my-negate"])
+def test_the_implementation_that_the_guide_shows(chosen: str) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "architecture.md"
+    code = re.search(r"```python\n(class MyNegate:.*?)```", guide.read_text(), re.DOTALL)
+    assert code is not None
+    names: dict[str, Any] = {**vars(backend), "rns": rns, "torch": torch}
+    exec(code[1], names)
+    registry = backend.complete_registry().with_implementations([names["MyNegate"]()])
+    parameters = Parameters.build(ring_degree=32, depth=1, scale_bits=40, insecure=True)
+    text = NEGATION.format(parameters=parameters.to_attribute())
+    program = backend.Program.parse(re.sub(r"\{fhelium.implementation.*\}", "", text))
+    pipeline = str(backend.default_pipeline())
+    if chosen == "my-negate":
+        pipeline += ',fhelium-assign-implementations{op="rns.negate" implementation="my-negate"}'
+    executable = backend.OperationBackend(registry).link(
+        backend.Compilation(program, pipeline=backend.Pipeline.parse(pipeline))
+    )
+    used = {each.implementation.name for each in executable.dispatch_table.operations.values()}
+    assert chosen in used
+    x = encrypt(encode([0.25], parameters, level=1), generate_secret_key(parameters))
+    results = executable.run(x)
+    assert isinstance(results, tuple)
+    primes = torch.tensor(parameters.primes[:2])[:, None]
+    assert torch.equal(results[0].data, -x.data % primes)

@@ -144,6 +144,23 @@ def test_programs_dealt_to_several_ranks():
     np.testing.assert_array_equal(evaluate(Program.parse(one), X, Y)[0], -X)
 
 
+ENCODED = Program.parse("""
+func.func @main(%x: !ckks.ciphertext, %v: tensor<3xf64>) -> !ckks.plaintext {
+  %p = ckks.encode %v : tensor<3xf64> -> !ckks.plaintext
+  func.return %p : !ckks.plaintext
+}
+""")
+
+
+def test_what_is_encoded_is_real():
+    """A real vector may come with an imaginary part of zero, and with no other."""
+    found = evaluate(ENCODED, X, np.array([1, 2, 3 + 0j]))[0]
+    np.testing.assert_array_equal(found, [1, 2, 3, 0, 0, 0, 0, 0])
+    assert found.dtype == np.float64
+    with pytest.raises(ValueError, match="input 1 has an imaginary part, expected real numbers"):
+        evaluate(ENCODED, X, [1, 2, 3j])
+
+
 def test_programs_of_another_level():
     program = Program.parse(
         'func.func @main(%x: !ckks.ciphertext) { "test.op"() : () -> () func.return }'

@@ -78,6 +78,8 @@ def test_a_convolution_is_a_cross_correlation_with_zeros_around():
         ([X[:3], M], {"w": W}, ValueError, r"input 0 has shape \[3\], expected \[4\]"),
         ([X, M], {"v": W}, KeyError, "material @w is not given; given: @v"),
         ([X, M], {}, KeyError, "material @w is not given; given: none"),
+        ([X + 1j, M], {"w": W}, ValueError, "input 0 has an imaginary part, expected real numbers"),
+        ([X, M], {"w": W + 1j}, ValueError, "material @w has an imaginary part, expected real"),
         ([X, M], {"w": W.T}, ValueError, r"material @w has shape \[4, 2\], expected \[2, 4\]"),
     ],
 )

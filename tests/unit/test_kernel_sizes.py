@@ -23,6 +23,7 @@ DEGREE = "expected a power of two from {} to 1048576 for vectors of {}"
         ("intt", (100,), 8, f"found 100 for the degree of the kernel intt, {DEGREE.format(32, 8)}"),
         ("split", (1,), 1, f"found 1 for the degree of the kernel split, {DEGREE.format(2, 1)}"),
         ("divide", (1 << 21, 1), 2, f"the degree of the kernel divide, {DEGREE.format(8, 2)}"),
+        ("ntt", (8,), 8, "to 1048576 for vectors of 8: write sizes=DEGREE or a smaller width="),
         ("divide", (64, 0), 4, "found 0 for the sources of the kernel divide, expected a number"),
         ("key_switch", (48, 1, 1, 0, 1), 4, "found 48 for the degree of the kernel key_switch"),
         ("key_switch", (64, 129, 1, 0, 1), 4, "found 129 for the sources of the kernel key_switch"),
@@ -125,3 +126,8 @@ def test_llvm_has_code_for_every_cpu(name: str, capfd: pytest.CaptureFixture[str
     kernel = KernelSpec("gather", (), 8 if platform.machine() == "x86_64" else 2)
     assert "gather_share:" in compiler.assembly(kernel.build(), named_cpu(name, kernel.width))
     assert "not a recognized processor" not in "".join(capfd.readouterr())
+
+
+def test_a_smaller_width_is_named_only_where_it_helps() -> None:
+    with pytest.raises(ValueError, match=r"for vectors of 8: write sizes=DEGREE$"):
+        KernelSpec("ntt", (1,), 8).build()

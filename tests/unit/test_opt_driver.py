@@ -156,6 +156,7 @@ def test_nothing_of_fhelium_is_loaded_before_it_is_used():
     known = [
         "fhelium.passes.failure",
         "fhelium.passes.named_pipelines",
+        "fhelium.passes.spec_syntax",
         "fhelium.passes.pipeline",
         "fhelium.scheme",
         "fhelium.scheme.atomic_file",
@@ -342,7 +343,8 @@ def test_options_that_a_pass_refuses_are_an_error_in_one_line(
         f"{prefix}pass 'test-breaker' needs the option 'count': write test-breaker{{count=...}}\n"
     )
     assert opt(VALID, "-p", "test-breaker{count}").err == (
-        f"{prefix}option 'count' of pass 'test-breaker': found no value, expected int\n"
+        f"{prefix}option 'count' of pass 'test-breaker': found no value, expected int: write "
+        "count=...\n"
     )
     assert opt(VALID, "-p", "test-breaker{count=1,2}").err == (
         f"{prefix}option 'count' of pass 'test-breaker': found 1,2, expected int\n"

@@ -88,10 +88,10 @@ def test_shapes():
 def test_what_does_not_fit():
     layout = LayoutAttr(32, 2, 16, [3, 4], [4, 1])
     type = TensorType([2, 6], layout)
-    expected = "expected 1 to 2 samples of shape 2x6: samples come first"
-    for shape in ((2, 6), (3, 2, 6), (0, 2, 6), (1, 6, 2)):
-        found = "x".join(map(str, shape))
-        with pytest.raises(ValueError, match=f"found values of shape {found}, {expected}"):
+    expected = "expected 1 to 2 samples of shape [2, 6]: samples come first, as in [1, 2, 6]"
+    for shape in ((), (2, 6), (3, 2, 6), (0, 2, 6), (1, 6, 2)):
+        message = re.escape(f"found values of shape {list(shape)}, {expected}")
+        with pytest.raises(ValueError, match=message):
             pack(np.zeros(shape), type)
     with pytest.raises(ValueError, match="found slots of shape 16, expected 32: decode all slots"):
         unpack(np.zeros(16), type)

@@ -11,6 +11,8 @@ from fhelium.frontends.program import Program
 from fhelium.passes import get_all_passes
 from fhelium.passes.ckks_decompose_rotations import CkksDecomposeRotationsPass
 from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass
+from fhelium.passes.fhelium_annotate_cost import FheliumAnnotateCostPass
+from fhelium.passes.fhelium_assign_in_place import FheliumAssignInPlacePass
 from fhelium.passes.pipeline import Pipeline, SpecError
 
 
@@ -34,10 +36,30 @@ from fhelium.passes.pipeline import Pipeline, SpecError
         ('ckks-distribute-weighted-sum{ranks=2 group=""}', "found group='', expected the name"),
         ("ckks-decompose-rotations{steps=1,0}", "found steps=1,0, expected at least one, each"),
         ("ckks-decompose-rotations{steps=1,65536}", "found steps=1,65536, expected at least one"),
+        ("fhelium-annotate-cost{family=gpu}", "found family=gpu, expected one of cpu, torch"),
+        ("fhelium-annotate-cost{trips=-1}", "found trips=-1, expected at least 0"),
+        ("ckks-distribute-weighted-sum{ranks=2 family=gpu}", "found family=gpu, expected one of"),
+        ("fhelium-assign-implementations{target=gpu}", "found target=gpu, expected one of cpu"),
         # A truth value is no number, and a choice says what there is to choose from.
         ("ckks-select-parameters{depth=true}", "found True, expected int|None"),
         ("ckks-decompose-rotations{steps=true,1}", "found True,1, expected tuple[int, ...]|None"),
         ("ckks-insert-rescale{strategy=late}", "found 'late', expected eager or lazy"),
+        # How to write it instead.
+        ("fhelium-assign-in-place{overwrite-arguments}", "found no value, expected bool: write "),
+        ("fhelium-assign-in-place{overwrite-arguments=1}", "write overwrite-arguments=true or "),
+        ("ckks-select-parameters{largest=1e3}", "found '1e3', expected int|float: write 1.0e3"),
+        ("ckks-select-parameters{largest=1e-3}", "found '1e-3', expected int|float: write 1.0e-3"),
+        ("ckks-select-parameters{largest=1e+03}", "found 1e+03, expected a number with a point"),
+        ("ckks-select-parameters{largest=1e+03}", "point between digits: write 1.0e+03"),
+        ("ckks-select-parameters{depth=1 largest=-1e3}", "found -1e3, expected a number with a"),
+        ("ckks-select-parameters{largest=.5}", "found .5, expected a number with a point between"),
+        ("ckks-select-parameters{largest=.5}", "point between digits: write 0.5"),
+        ("ckks-select-parameters{largest}", "found no value, expected int|float: write large"),
+        ("ckks-select-parameters{largest=2^10}", "at column 33 found '^', expected a name, a numb"),
+        # xDSL would take the last.
+        ("ckks-select-parameters{largest=1 largest=2}", "found the option 'largest' of 'ckks-sel"),
+        ("cse,ckks-select-parameters{min-slots=1 min_slots=2}", "the option 'min-slots' of"),
+        ("ckks-insert-rescale{strategy strategy=lazy}", "'ckks-insert-rescale' twice, expected it"),
     ],
 )
 def test_refused_options(text: str, message: str):
@@ -51,6 +73,32 @@ def test_refused_options(text: str, message: str):
 def test_what_is_no_number_from_python(value: float):
     with pytest.raises(ValueError, match=f"found precision={value}, expected a finite number"):
         CkksSelectParametersPass(precision=value)
+
+
+def test_an_unknown_family_from_python():
+    with pytest.raises(ValueError, match="found family=gpu, expected one of cpu, torch"):
+        FheliumAnnotateCostPass(family="gpu")
+    with pytest.raises(ValueError, match="found trips=-1, expected at least 0"):
+        FheliumAnnotateCostPass(trips=-1)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        Pipeline((CkksSelectParametersPass(largest=1e20, precision=1e-7),)),
+        Pipeline((CkksSelectParametersPass(largest=3, min_slots=16, by="program"),)),
+        Pipeline((FheliumAnnotateCostPass(calibration='a "quoted"\\path\n'),)),
+        Pipeline((CkksDecomposeRotationsPass(steps=(1, -2)), FheliumAssignInPlacePass(True))),
+    ],
+    ids=str,
+)
+def test_text_reads_back(pipeline: Pipeline):
+    assert Pipeline.parse(str(pipeline)) == pipeline
+
+
+def test_one_option_for_each_of_several_passes():
+    text = "ckks-decompose-rotations{steps=1,1},ckks-decompose-rotations{steps=1},cse"
+    assert len(Pipeline.parse(text).passes) == 3
 
 
 def test_no_steps_from_python():

@@ -14,6 +14,7 @@ import torch
 from clients import client_of
 
 from fhelium.backend import (
+    Compilation,
     OperationBackend,
     Pipeline,
     Program,
@@ -24,6 +25,7 @@ from fhelium.backend.default import default_registry
 from fhelium.backend.torch_family import ciphertexts, residues
 from fhelium.backend.torch_family.residues import Call, Kernel
 from fhelium.dialects import ckks, rns
+from fhelium.frontends.diagnostics import ProgramError
 from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext
 from fhelium.scheme.encoding import encode
@@ -122,6 +124,86 @@ def test_interpret_slots(tool: Tool):
     (name, found), *others = tool.results().items()
     assert (name, others) == ("result", [])
     np.testing.assert_allclose(found, EXPECTED, atol=1e-14)
+
+
+ENCODED = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+!pt = !ckks.plaintext<level = 2, scale = 2^40, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct, %v: tensor<4xf64>) -> !ct {
+    %w = fhelium.material @w : tensor<4xf64>
+    %p = ckks.encode %v : tensor<4xf64> -> !pt
+    %q = ckks.encode %w : tensor<4xf64> -> !pt
+    %y = ckks.add_plain %x, %p : !ct, !pt
+    %z = ckks.add_plain %y, %q : !ct, !pt
+    func.return %z : !ct
+  }
+}
+""".replace("PARAMETERS", ATTRIBUTE)
+
+FOUR = torch.tensor([1.0, -2.0, 0.5, 0.25], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("level", ["--interpret", "--compare-levels"])
+def test_public_vectors_are_as_long_as_their_type(tool: Tool, level: str):
+    x = tensor(X + 1j * OFFSET).to(torch.complex64)
+    options = ["--inputs", tool.save("in", x=x, v=FOUR), "--materials", tool.save("w", w=FOUR)]
+    options += ["--output", str(tool.folder / "out.safetensors")] if level == "--interpret" else []
+    code, _, error = tool(ENCODED, level, *options)
+    assert (code, error) == (0, "")
+    if level == "--interpret":
+        found = tool.results()
+        expected = x.numpy().astype(complex) + np.pad(2 * FOUR.numpy(), (0, SLOTS - 4))
+        np.testing.assert_allclose(found["result"], np.real(expected), atol=1e-14)
+        np.testing.assert_allclose(found["result.imaginary"], np.imag(expected), atol=1e-14)
+
+
+@pytest.mark.parametrize("level", ["--interpret", "--compare-levels"])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            FOUR.float(),
+            "has dtype torch.float32, expected torch.float64: convert it with .to(torc",
+        ),
+        (1j * FOUR.float(), "has dtype torch.complex64, expected torch.float64\n"),
+        (FOUR[:3], "has shape [3], expected [4]\n"),
+        (FOUR[:, None], "has shape [4, 1], expected [4]: reshape it to [4]\n"),
+    ],
+)
+def test_public_tensors_are_those_of_a_run(
+    tool: Tool, level: str, wrong: torch.Tensor, message: str
+):
+    """What a run refuses is refused on plain numbers, in the same words."""
+    x, right = tensor(X), tool.save("right", w=FOUR)
+    options = [level, "--materials", right, "--inputs", tool.save("in", x=x, v=wrong)]
+    assert tool(ENCODED, *options)[2].startswith(f"fhelium-run: error: v {message}")
+    options = [level, "--materials", tool.save("w", w=wrong)]
+    options += ["--inputs", tool.save("in", x=x, v=FOUR)]
+    code, _, error = tool(ENCODED, *options)
+    assert (code, error[: error.find("has")]) == (1, "fhelium-run: error: material @w ")
+    assert message in error
+    program = Program.parse(ENCODED)
+    backend = OperationBackend(default_registry())
+    with pytest.raises(ProgramError, match=re.escape(f"material @w {message.strip()}")):
+        backend.link(Compilation(program, {"w": wrong}, default_pipeline()))
+
+
+@pytest.mark.parametrize("level", ["--interpret", "--compare-levels"])
+def test_secret_tensors_that_do_not_fit(tool: Tool, level: str):
+    materials = tool.save("materials", w=torch.ones(2, 4, dtype=torch.float64))
+    options = [level, "--materials", materials, "--inputs"]
+    code, _, error = tool(SECURE, *options, tool.save("in", x=1j * FOUR.float()))
+    assert (code, error) == (
+        1,
+        "fhelium-run: error: x has dtype torch.complex64, expected real numbers: split it into two "
+        "inputs, its .real and its .imag\n",
+    )
+    code, _, error = tool(SECURE, *options, tool.save("in", x=FOUR[:3]))
+    assert (code, error) == (
+        1,
+        "fhelium-run: error: x has shape [3], expected [4]\n",
+    )
 
 
 def test_interpret_encrypted_inputs(tool: Tool):
@@ -302,7 +384,7 @@ def test_a_wrong_kernel_is_found_in_residues():
         ),
         (
             SECURE,
-            ["--compare-levels", "--inputs", "X", "--pipeline", "canonicalize"],
+            ["--compare-levels", "--inputs", "FOUR", "--pipeline", "canonicalize"],
             "found the level secure before convert-ckks-to-rns in --pipeline, expected ckks: pack "
             "and schedule the program there, as secure-default does",
         ),
@@ -323,6 +405,7 @@ def test_a_wrong_kernel_is_found_in_residues():
 def test_refused(tool: Tool, text: str, options: list[str], message: str):
     paths = {
         "X": tool.save("in", x=tensor(X)),
+        "FOUR": tool.save("four", x=FOUR),
         "LONG": tool.save("long", x=tensor(np.zeros(SLOTS + 1))),
         "KEY": tool.save("key", x=switching_keys()["turn"]),
     }
@@ -333,6 +416,27 @@ def test_refused(tool: Tool, text: str, options: list[str], message: str):
     code, _, error = tool(text, *[paths.get(option, option) for option in options])
     assert code == 1
     assert error.startswith(f"fhelium-run: error: {message}"), error
+
+
+@pytest.mark.parametrize("mode", ["--interpret", "--compare-levels"])
+@pytest.mark.parametrize(("text", "before"), [(CKKS, "    %turned"), (SECURE, "    %1")])
+def test_an_op_without_meaning_is_named_with_its_place(
+    tool: Tool, mode: str, text: str, before: str
+):
+    foreign = "    %n = arith.constant 3 : i64\n    %m = arith.ceildivui %n, %n : i64\n"
+    text = text.replace(before, foreign + before, 1)
+    line = text.splitlines().index("    %m = arith.ceildivui %n, %n : i64") + 1
+    secret = text.count("secure.")
+    options = ["--inputs", tool.save("in", x=FOUR if secret else tensor(X)), "--materials"]
+    weights = torch.ones(2, 4, dtype=torch.float64)
+    options.append(tool.save("w", w=weights) if secret else tool.save("w", offset=tensor(OFFSET)))
+    code, _, error = tool(text, mode, *options)
+    assert code == 1
+    assert re.match(
+        rf"fhelium-run: \S+\.mlir:{line}:10: error: cannot interpret the program: Could not find "
+        r"interpretation function for op arith\.ceildivui",
+        error,
+    ), error
 
 
 def test_one_thing_instead_of_a_run(tool: Tool):

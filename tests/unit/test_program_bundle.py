@@ -1,5 +1,6 @@
 """A program in two files: what comes back, and what is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,19 @@ def test_a_program_comes_back_with_its_materials(tmp_path: Path):
     assert evaluate(loaded, [1.0, 1.0])[0].tolist() == [3.0, 7.0, 5.1]
     with pytest.raises(TypeError):
         loaded.materials["0.weight"] = WEIGHT  # pyright: ignore
+
+
+@pytest.mark.parametrize("stem", ["", ".", "/", ".."])
+def test_a_bundle_has_a_name(stem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    message = re.escape(
+        f"found the path '{Path(stem)}', expected one that ends in a name, as in build/model: "
+        "the files are that and .mlir or .safetensors"
+    )
+    with pytest.raises(ValueError, match=message):
+        program(**{"0.weight": WEIGHT}).save(stem)
+    with pytest.raises(ValueError, match=message):
+        Program.load(stem)
 
 
 def test_a_clone_keeps_the_materials():

@@ -8,7 +8,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
+from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.program import Program
+from fhelium.passes.failure import PassFailure
 from fhelium.tools.files import FileError
 from fhelium.tools.opt import FHEliumOptMain
 from fhelium.tools.reproducer import Reproducer
@@ -27,9 +29,20 @@ class CrashingPass(ModulePass):
         raise ZeroDivisionError("first line\nsecond line\r// -----\u2028third")
 
 
+@dataclass(frozen=True)
+class RefusingPass(ModulePass):
+    """Refuses every program."""
+
+    name = "refuse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise PassFailure(op, "no")
+
+
 class Driver(FHEliumOptMain):
     def register_all_passes(self) -> None:
         super().register_all_passes()
+        self.available_passes["refuse"] = lambda: RefusingPass
         self.available_passes["crash"] = lambda: CrashingPass
 
 
@@ -75,6 +88,44 @@ def test_a_reproducer_leaves_the_input_alone(tmp_path: Path):
     with pytest.raises(FileError, match="which is the input, expected another file"):
         driver.run()
     assert source.read_text() == TEXT
+
+
+def test_a_file_that_looks_like_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in.mlir").write_text(TEXT)
+    options = ["--allow-unregistered-dialect", "-p", "crash", "--crash-reproducer=-r.mlir"]
+    with pytest.raises(ZeroDivisionError):
+        Driver("", ["in.mlir", *options]).run()
+    command = Path("-r.mlir").read_text().split("\n")[1].removeprefix("//   fhelium-opt ")
+    assert command.endswith(" -p crash ./-r.mlir")
+    with pytest.raises(ZeroDivisionError):
+        Driver("", command.split()).run()
+
+
+def test_a_file_name_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "in.mlir"
+    source.write_text(TEXT)
+    for name in ("a\nb", "a\x1bb", "a\u2028b"):
+        driver = Driver("", [str(source), "-p", "crash", "--crash-reproducer", name])
+        with pytest.raises(FileError) as refused:
+            driver.run()
+        assert str(refused.value) == (
+            f"argument --crash-reproducer: found {name!r}, expected a path without control "
+            "characters: the file holds a command with it"
+        )
+
+
+def test_the_first_chunk_that_fails_has_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    source, file = tmp_path / "in.mlir", tmp_path / "out.mlir"
+    source.write_text("// -----\n".join(f'"test.op"() {{n = {n}}} : () -> ()\n' for n in (1, 2)))
+    options = ["--split-input-file", "--allow-unregistered-dialect", "-p", "refuse"]
+    with pytest.raises(ProgramError):
+        Driver("", [str(source), *options, "--crash-reproducer", str(file)]).run()
+    assert "{n = 1 : i64}" in file.read_text()
+    assert capsys.readouterr().err.count("wrote a reproducer") == 1
 
 
 def test_a_pipeline_cannot_leave_the_comment():

@@ -241,9 +241,39 @@ def test_bad_device(work: Workplace, capfd: pytest.CaptureFixture[str]):
     assert "found 'accelerator', expected NAME=DEVICE such as accelerator=cuda:0" in message
 
 
-def test_unwritable_output(work: Workplace, capfd: pytest.CaptureFixture[str]):
-    arguments = [*work.arguments(), "--output", str(work.folder / "none" / "x.safetensors")]
-    assert "none" in fails(work, capfd, arguments)
+@pytest.mark.parametrize("option", ["--output", "--trace"])
+def test_unwritable_output(work: Workplace, capfd: pytest.CaptureFixture[str], option: str):
+    """It is found before anything is read, linked or run."""
+    Path(work.path("inputs")).unlink()
+    for place, reason in (("none/x", "No such file or directory"), (".", "Is a directory")):
+        arguments = [*work.arguments(), option, str(work.folder / place)]
+        message = fails(work, capfd, arguments)
+        assert message == f"fhelium-run: error: cannot write '{work.folder / place}': {reason}\n"
+    assert "inputs.safetensors" in fails(work, capfd, work.arguments())
+
+
+def test_a_failed_run_keeps_what_was_there(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    there = work.folder / "there"
+    there.write_text("as it was")
+    Path(work.path("inputs")).unlink()
+    fails(work, capfd, [*work.arguments(), "--output", str(there), "--trace", str(there)])
+    assert there.read_text() == "as it was"
+    assert not list(work.folder.glob(".*"))
+
+
+RUN_OPTIONS = [
+    *(["--checkpoint", "x"], ["--no-verify-spmd"], ["--trace", "x"], ["--print-dispatch"]),
+    *(["--print-host-source"], ["--traceback"], ["--time"]),
+]
+
+
+@pytest.mark.parametrize("option", RUN_OPTIONS, ids=str)
+def test_what_goes_with_a_run_alone(capsys: pytest.CaptureFixture[str], option: list[str]):
+    for mode in (["--interpret"], ["--compare-levels"], ["--calibrate", "y"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["program.mlir", *mode, *option])
+        expected = f"argument {option[0]}: not allowed with argument {mode[0]}\n"
+        assert capsys.readouterr().err.endswith(expected)
 
 
 def test_failing_op_names_its_place(work: Workplace, capfd: pytest.CaptureFixture[str]):

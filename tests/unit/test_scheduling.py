@@ -26,7 +26,7 @@ PIPELINES = [
     "ckks-default",
     "ckks-lazy",
     "ckks-decompose-rotations{steps=1,-3,16},ckks-lazy",
-    "ckks-insert-rescale{strategy=lazy},ckks-insert-relinearize{strategy=eager},"
+    "dce,ckks-insert-rescale{strategy=lazy},ckks-insert-relinearize{strategy=eager},"
     "ckks-insert-mod-switch,ckks-assign-levels,ckks-assign-scales",
 ]
 

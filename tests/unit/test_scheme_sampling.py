@@ -4,6 +4,9 @@ The statistics use fixed seeds, so that a run never fails by chance.
 """
 
 import hashlib
+import multiprocessing
+import os
+from concurrent.futures import ThreadPoolExecutor
 from math import exp, pi, sqrt
 
 import numpy as np
@@ -155,3 +158,30 @@ def test_torch_and_numpy_seeds_have_no_influence() -> None:
         np.random.seed(0)
         draws.append(RandomSource().gaussian((64,)))
     assert not torch.equal(*draws)
+
+
+def test_threads_may_share_a_source() -> None:
+    """No part of the stream goes to two of them, and none is left out."""
+    source, count = _source(5), 1 << 17
+    with ThreadPoolExecutor(8) as pool:
+        parts = list(pool.map(lambda _: source.bytes(count), range(64)))
+    whole = _source(5).bytes(64 * count)
+    assert sorted(parts) == sorted(whole[i : i + count] for i in range(0, len(whole), count))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_draws_other_numbers() -> None:
+    """It waits for no thread of its parent that was drawing some."""
+    source = RandomSource()
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    with source._stream._lock:
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=lambda: sender.send(source.bytes(32)))
+        child.start()
+    try:
+        assert receiver.poll(20)
+        assert receiver.recv() != source.bytes(32)
+    finally:
+        child.join(timeout=10)
+        if child.is_alive():
+            child.kill()

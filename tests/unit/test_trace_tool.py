@@ -63,6 +63,47 @@ def test_each_rank_writes_a_trace_of_its_own(tmp_path: Path) -> None:
         assert {span["pid"] for span in spans(tmp_path / f"trace-{rank}.json")} == {rank}
 
 
+FAILING = """
+func.func @main(%x: tensor<?xi64>, %i: index) -> index {
+  %world = fhelium.resource @world : !dist.group
+  %s = dist.broadcast %x from 0 in %world : tensor<?xi64>
+  %n = tensor.dim %s, %i : tensor<?xi64>
+  func.return %n : index
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ranks", "trace", "written"),
+    [
+        (1, "trace.json", {"trace.json": {0}}),
+        (2, "trace.json", {}),
+        (2, "trace-{rank}.json", {"trace-1.json": {1}}),
+    ],
+)
+def test_a_failed_run_leaves_what_it_had_done(
+    tmp_path: Path, ranks: int, trace: str, written: dict[str, set[int]]
+) -> None:
+    """The last rank fails; without `{rank}` another one would have to write."""
+    (tmp_path / "program.mlir").write_text(FAILING)
+    for rank in range(ranks):
+        inputs = {"x": torch.arange(6), "i": torch.tensor(0 if rank < ranks - 1 else 7)}
+        files.save(tmp_path / f"inputs-{rank}.safetensors", inputs)
+    command = [sys.executable, "-m", "fhelium.tools.run", str(tmp_path / "program.mlir")]
+    command += ["--inputs", str(tmp_path / "inputs-{rank}.safetensors"), "--nproc", str(ranks)]
+    command += ["--trace", str(tmp_path / trace)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "error: dimension 7 is outside a tensor of 1 dimensions\nnote: in tensor" in done.stderr
+    for name, processes in written.items():
+        said = f"note: what this rank had done until then is in {tmp_path / name}"
+        assert said in done.stderr
+        found = spans(tmp_path / name)
+        assert {span["pid"] for span in found} == processes
+        assert [span["name"] for span in found] == ["dist.broadcast"]
+    assert written or not list(tmp_path.glob("trace*"))
+
+
 LEAVING = """
 import os, sys
 from fhelium.tools import run, trace_files

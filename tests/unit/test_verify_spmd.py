@@ -2,7 +2,9 @@
 
 import pytest
 
-from fhelium.analyses import message_pairing
+from fhelium.analyses import rank_steps
+from fhelium.analyses.message_pairing import verify_pairs
+from fhelium.analyses.rank_dependence import RankDependence
 from fhelium.frontends.program import Program
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.pipeline import Pipeline
@@ -50,7 +52,7 @@ def test_functions_are_looked_at_once() -> None:
 
 
 def test_a_rank_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_pairing, "STEPS", 1000)
+    monkeypatch.setattr(rank_steps, "STEPS", 1000)
     program = Program.parse(
         calling_twice(
             """scf.if %first {
@@ -61,6 +63,4 @@ def test_a_rank_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> Non
         )
     )
     with pytest.raises(PassFailure, match=r"found more than 1000 ops on the way of one rank"):
-        message_pairing.verify_pairs(
-            message_pairing.RankDependence(program.module), 2, program.function("main")
-        )
+        verify_pairs(RankDependence(program.module), 2, program.function("main"))

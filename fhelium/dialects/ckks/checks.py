@@ -1,6 +1,8 @@
 """Checks that the verifiers of the `ckks` dialect share. A field that is not assigned passes."""
 
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from math import isclose, isfinite, isinf
 
 from xdsl.dialects.builtin import FloatData
@@ -88,17 +90,43 @@ def encode_scalar(value: float, scale: float | Fraction | None) -> int | None:
     return constant
 
 
+def expect_room(
+    scale: float,
+    level: int,
+    groups: Sequence[Sequence[int]],
+    fix: str = "rescale products before, or give it a higher level or a smaller scale",
+) -> None:
+    """Raise `VerifyException` unless the number 1 at this scale is below the modulus of a level.
+
+    groups: the primes of each level, as in `ParametersAttr.groups`.
+    """
+    modulus = 1
+    for prime in chain.from_iterable(groups[: level + 1]):
+        modulus *= prime
+        if scale < modulus:
+            return
+    raise VerifyException(
+        f"found a value of scale {shown_scale(scale)} at level {level}, whose modulus has "
+        f"{modulus.bit_length()} bits, expected less: {fix}"
+    )
+
+
 class HasLevels(OpTrait):
-    """The op's values have levels that `ckks.parameters`, where they are known, have too."""
+    """The op's values have levels that `ckks.parameters`, where they are known, have too, and
+    scales that their moduli have room for."""
 
     def verify(self, op: Operation) -> None:
         parameters = parameters_of(op)
         if parameters is None:
             return
         for value in (*op.operands, *op.results):
-            level = value.type.level if isinstance(value.type, StateType) else None
-            if level is not None and level > parameters.max_level:
+            if not isinstance(value.type, StateType) or value.type.level is None:
+                continue
+            level, scale = value.type.level, value.type.scale
+            if level > parameters.max_level:
                 raise VerifyException(
                     f"found level {level}, expected at most {parameters.max_level}, the top level "
                     "of ckks.parameters"
                 )
+            if scale is not None:
+                expect_room(scale, level, parameters.groups)

@@ -29,11 +29,11 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.core import CheckpointOp, ResourceType
 from fhelium.dialects.distributed.collective import CollectiveOp
+from fhelium.dialects.effects import is_effect_free
 
 
 @irdl_attr_definition
@@ -131,7 +131,7 @@ class StartOp(IRDLOperation):
                 "itself"
             )
         for op in inside:
-            if op is not collectives[0] and not is_side_effect_free(op):
+            if op is not collectives[0] and not is_effect_free(op):
                 raise VerifyException(
                     f"found {op.name} beside the collective of dist.start, expected pure ops alone"
                 )

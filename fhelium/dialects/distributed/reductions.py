@@ -21,7 +21,7 @@ from xdsl.irdl import (
     region_def,
     result_def,
 )
-from xdsl.traits import HasParent, IsTerminator, Pure, is_side_effect_free
+from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects import ckks, rns
@@ -34,6 +34,7 @@ from fhelium.dialects.distributed.types import (
     expect_data,
     expect_share,
 )
+from fhelium.dialects.effects import is_effect_free
 from fhelium.dialects.rns.types import ModuliType, PolyType
 
 ELEMENTWISE: tuple[type[Operation], ...] = (
@@ -127,7 +128,7 @@ class CombiningOp(CollectiveOp, ABC):
                 f"found a combine region that yields {found}, expected one value of {payload}"
             )
         for inner in self.combine.walk():
-            if not is_side_effect_free(inner):
+            if not is_effect_free(inner):
                 raise VerifyException(
                     f"found {inner.name} inside the combine region, expected pure ops alone: each "
                     "rank runs it by itself, as often as it likes, so a collective or a call that "

@@ -1,12 +1,12 @@
 """Identities of the `rns` dialect, one a class. They hold exactly, on the bits of the payload.
 
-Those that replace an op by another leave it alone when it records how it runs.
+They leave alone ops that record how they run.
 """
 
-from xdsl.ir import Operation, OpResult
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from fhelium.dialects.core import has_assignment
+from fhelium.dialects.identities import RoundTrip, identity, maker_of
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.rns import (
     AddConstantOp,
@@ -20,30 +20,10 @@ from fhelium.dialects.rns import (
 )
 
 
-class TransformRoundTrip(RewritePattern):
-    """ntt(intt(x)) -> x, and the other way round"""
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        inverse = {NttOp: InttOp, InttOp: NttOp}.get(type(op))
-        if inverse is None or not isinstance(transformed := op.operands[0], OpResult):
-            return
-        if isinstance(inner := transformed.op, inverse):
-            rewriter.replace(op, [], [inner.operands[0]])
-
-
-class NegateOfNegate(RewritePattern):
-    """negate(negate(x)) -> x"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: NegateOp, rewriter: PatternRewriter) -> None:
-        if isinstance(op.input, OpResult) and isinstance(inner := op.input.op, NegateOp):
-            rewriter.replace(op, [], [inner.input])
-
-
 class ProjectOntoAll(RewritePattern):
     """project(x) -> x when it keeps every limb"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: ProjectOp, rewriter: PatternRewriter) -> None:
         if op.input.type == op.result.type:
             rewriter.replace(op, [], [op.input])
@@ -52,18 +32,16 @@ class ProjectOntoAll(RewritePattern):
 class ProjectOfProject(RewritePattern):
     """project(project(x)) -> project(x)"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: ProjectOp, rewriter: PatternRewriter) -> None:
-        if has_assignment(op) or not isinstance(op.input, OpResult):
-            return
-        if isinstance(inner := op.input.op, ProjectOp):
+        if inner := maker_of(op.input, ProjectOp):
             replace_located(rewriter, op, ProjectOp(inner.input, op.result.type.basis))
 
 
 class AllComponents(RewritePattern):
     """components(x) -> x when it keeps every component"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: ComponentsOp, rewriter: PatternRewriter) -> None:
         if op.input.type == op.result.type:
             rewriter.replace(op, [], [op.input])
@@ -72,7 +50,7 @@ class AllComponents(RewritePattern):
 class AddZero(RewritePattern):
     """add_constant(x, 0) -> x"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: AddConstantOp, rewriter: PatternRewriter) -> None:
         if op.constant.value.data == 0:
             rewriter.replace(op, [], [op.input])
@@ -81,7 +59,7 @@ class AddZero(RewritePattern):
 class MulByOne(RewritePattern):
     """mul_constant(x, 1) -> x"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: MulConstantOp, rewriter: PatternRewriter) -> None:
         if op.constant.value.data == 1:
             rewriter.replace(op, [], [op.input])
@@ -90,7 +68,7 @@ class MulByOne(RewritePattern):
 class IdentityAutomorphism(RewritePattern):
     """automorphism(x, 1) -> x"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: AutomorphismOp, rewriter: PatternRewriter) -> None:
         if op.galois_element.value.data == 1:
             rewriter.replace(op, [], [op.input])
@@ -100,10 +78,10 @@ PATTERNS: dict[type[Operation], tuple[RewritePattern, ...]] = {
     AddConstantOp: (AddZero(),),
     AutomorphismOp: (IdentityAutomorphism(),),
     ComponentsOp: (AllComponents(),),
-    InttOp: (TransformRoundTrip(),),
+    InttOp: (RoundTrip(InttOp, NttOp),),
     MulConstantOp: (MulByOne(),),
-    NegateOp: (NegateOfNegate(),),
-    NttOp: (TransformRoundTrip(),),
+    NegateOp: (RoundTrip(NegateOp, NegateOp),),
+    NttOp: (RoundTrip(NttOp, InttOp),),
     ProjectOp: (ProjectOntoAll(), ProjectOfProject()),
 }
 

@@ -1,37 +1,27 @@
 """Identities of the `secure` dialect, one a class.
 
-They hold for real numbers. Those that replace an op by another leave it alone when it records how
-it runs.
+They hold for real numbers, and leave alone ops that record how they run.
 """
 
-from xdsl.ir import Operation, OpResult
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from fhelium.dialects.core import has_assignment
+from fhelium.dialects.identities import RoundTrip, identity, maker_of
 from fhelium.dialects.locations import replace_located
 from fhelium.dialects.secure.arithmetic import AddOp, NegateOp, RotateOp, SubOp
 from fhelium.dialects.secure.linear import ReshapeOp
 from fhelium.dialects.secure.types import TensorType
 
 
-class NegateOfNegate(RewritePattern):
-    """negate(negate(x)) -> x"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: NegateOp, rewriter: PatternRewriter) -> None:
-        if isinstance(op.input, OpResult) and isinstance(inner := op.input.op, NegateOp):
-            rewriter.replace(op, [], [inner.input])
-
-
 class AddOfNegate(RewritePattern):
     """add(x, negate(y)) -> sub(x, y), and add(negate(y), x) -> sub(x, y) for a secret x"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
-        if has_assignment(op) or op.has_public_operand:
+        if op.has_public_operand:
             return
         for x, negated in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            if isinstance(negated, OpResult) and isinstance(inner := negated.op, NegateOp):
+            if inner := maker_of(negated, NegateOp):
                 replace_located(rewriter, op, SubOp(x, inner.input))
                 return
 
@@ -39,18 +29,16 @@ class AddOfNegate(RewritePattern):
 class SubOfNegate(RewritePattern):
     """sub(x, negate(y)) -> add(x, y)"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: SubOp, rewriter: PatternRewriter) -> None:
-        if has_assignment(op) or not isinstance(op.rhs, OpResult):
-            return
-        if isinstance(inner := op.rhs.op, NegateOp):
+        if inner := maker_of(op.rhs, NegateOp):
             replace_located(rewriter, op, AddOp(op.lhs, inner.input))
 
 
 class RotateByWholeTurns(RewritePattern):
     """rotate(x, k n) -> x, where n is the length of x"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: RotateOp, rewriter: PatternRewriter) -> None:
         if op.step.value.data % TensorType.of(op.input).size == 0:
             rewriter.replace(op, [], [op.input])
@@ -59,11 +47,9 @@ class RotateByWholeTurns(RewritePattern):
 class RotateOfRotate(RewritePattern):
     """rotate(rotate(x, a), b) -> rotate(x, (a + b) mod n), where n is the length of x"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: RotateOp, rewriter: PatternRewriter) -> None:
-        if has_assignment(op) or not isinstance(op.input, OpResult):
-            return
-        if isinstance(inner := op.input.op, RotateOp):
+        if inner := maker_of(op.input, RotateOp):
             step = (inner.step.value.data + op.step.value.data) % TensorType.of(op.input).size
             replace_located(rewriter, op, RotateOp(inner.input, step))
 
@@ -71,7 +57,7 @@ class RotateOfRotate(RewritePattern):
 class ReshapeToSameType(RewritePattern):
     """reshape(x) -> x when the type does not change"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter) -> None:
         if op.input.type == op.result.type:
             rewriter.replace(op, [], [op.input])
@@ -80,17 +66,15 @@ class ReshapeToSameType(RewritePattern):
 class ReshapeOfReshape(RewritePattern):
     """reshape(reshape(x)) -> reshape(x)"""
 
-    @op_type_rewrite_pattern
+    @identity
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter) -> None:
-        if has_assignment(op) or not isinstance(op.input, OpResult):
-            return
-        if isinstance(inner := op.input.op, ReshapeOp):
+        if inner := maker_of(op.input, ReshapeOp):
             replace_located(rewriter, op, ReshapeOp(inner.input, op.result.type))
 
 
 PATTERNS: dict[type[Operation], tuple[RewritePattern, ...]] = {
     AddOp: (AddOfNegate(),),
-    NegateOp: (NegateOfNegate(),),
+    NegateOp: (RoundTrip(NegateOp, NegateOp),),
     ReshapeOp: (ReshapeToSameType(), ReshapeOfReshape()),
     RotateOp: (RotateByWholeTurns(), RotateOfRotate()),
     SubOp: (SubOfNegate(),),

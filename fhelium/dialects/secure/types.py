@@ -95,6 +95,11 @@ def shape_text(shape: Sequence[int]) -> str:
     return "x".join("?" if size == DYNAMIC_INDEX else str(size) for size in shape)
 
 
+def reshape_hint(found: Sequence[int], expected: Sequence[int]) -> str:
+    """Say what to do with as many numbers in another shape, such as a scalar for one in a row."""
+    return f": reshape it to {list(expected)}" if prod(found) == prod(expected) else ""
+
+
 def shape_of(value: SSAValue, what: str) -> tuple[int, ...]:
     """Return the shape of a secret tensor, or of a public one in float64.
 

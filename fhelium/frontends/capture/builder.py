@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fhelium.dialects.core import MaterialOp
 from fhelium.dialects.secure.linear import ReshapeOp
-from fhelium.dialects.secure.types import LARGEST, TensorType, shape_text
+from fhelium.dialects.secure.types import LARGEST, TensorType, reshape_hint, shape_text
 from fhelium.frontends.capture.approximation import Approximation
 from fhelium.frontends.capture.exported_graph import module_path
 
@@ -204,9 +204,9 @@ class Call:
         if isinstance(value, PublicInput):
             if value.shape != shape:
                 raise RefusedError(
-                    f"found the public input of shape {shape_text(value.shape) or '()'} with a "
-                    f"secret of shape {shape_text(shape)}, expected the same: nothing broadcasts a "
-                    "public input"
+                    f"found the public input of shape {list(value.shape)} with a secret of shape "
+                    f"{list(shape)}, expected the same, as nothing broadcasts a public input"
+                    f"{reshape_hint(value.shape, shape)}"
                 )
             return value.value
         raise RefusedError(f"found {_described(value)} for '{name}', expected a number or a tensor")

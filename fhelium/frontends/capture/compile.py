@@ -99,10 +99,15 @@ def compile(
 
 
 def _checked_examples(examples: object) -> Sequence[torch.Tensor]:
-    if not isinstance(examples, tuple | list) or not examples:
+    if not isinstance(examples, tuple | list):
         raise TypeError(
-            f"found example_inputs of type {type(examples).__name__}, expected a tuple of at least "
-            "one tensor"
+            f"found example_inputs of type {type(examples).__name__}, expected a tuple of tensors: "
+            "(x,) for one"
+        )
+    if not examples:
+        raise ValueError(
+            "found no example inputs, expected at least one tensor: what is encrypted comes in as "
+            "an input"
         )
     for each in examples:
         if not isinstance(each, torch.Tensor):

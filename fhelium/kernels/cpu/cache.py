@@ -2,7 +2,8 @@
 
 One file an entry, written under another name and then renamed, so that several processes may share
 the folder. A file begins with the SHA-256 of its name and the rest: what is damaged, or renamed, is
-ignored. Machine code is only taken from files that this user alone can write.
+ignored. Machine code is only taken from files and folders of this user that nobody else can write:
+whoever could put a file, or a link, there would run code as this user.
 
 The folder is bounded. A file's time of modification is that of its last use, and a process that
 adds a file to a full folder removes those that were used least recently. Another process that
@@ -30,18 +31,29 @@ ABANDONED_SECONDS = 3600.0
 
 
 def cache_folder() -> Path:
-    """Return where machine code is kept: `fhelium/kernels` in the user's cache folder."""
+    """Return where machine code is kept: `fhelium/kernels` in the user's cache folder.
+
+    Raises `RuntimeError` where there is none, since the home folder is not known or relative.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base and os.path.isabs(base) else Path.home() / ".cache"
+    if not root.is_absolute():
+        raise RuntimeError(
+            f"found the home folder {Path.home()}, expected an absolute path: set HOME or "
+            "XDG_CACHE_HOME to one"
+        )
     return root / "fhelium" / "kernels"
 
 
 def load(key: str) -> bytes | None:
     """Return the entry, or None if there is no whole one of this user."""
     try:
-        path = cache_folder() / key
+        folder = cache_folder()
+        if not _are_own_folders(folder.parent, folder):
+            return None
+        path = folder / key
         with open(path, "rb", opener=_open_at_once) as file:
-            if not _is_own(os.fstat(file.fileno())):
+            if not _is_own_file(os.fstat(file.fileno())):
                 return None
             content = file.read()
             with suppress(OSError):
@@ -57,14 +69,22 @@ def _digest(key: str, code: bytes) -> bytes:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file, and do not wait for the other end of what is none."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    """Open a file that is no link, and do not wait for the other end of what is no file."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _is_own_file(status: os.stat_result) -> bool:
+    """Return whether this is a file, no larger than the folder, that only this user can write."""
+    return stat.S_ISREG(status.st_mode) and status.st_size <= FOLDER_BYTES and _is_own(status)
+
+
+def _are_own_folders(*folders: Path) -> bool:
+    """Return whether these are folders, and no links, that only this user can write."""
+    found = [folder.lstat() for folder in folders]
+    return all(stat.S_ISDIR(status.st_mode) and _is_own(status) for status in found)
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Return whether this is a file, no larger than the folder, that only this user can write."""
-    if not stat.S_ISREG(status.st_mode) or status.st_size > FOLDER_BYTES:
-        return False
     if not hasattr(os, "getuid"):
         return True
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -74,7 +94,11 @@ def store(key: str, code: bytes) -> None:
     """Keep an entry. A folder that cannot be written to is no error: the next process compiles."""
     with suppress(OSError, RuntimeError):
         folder = cache_folder()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (folder.parent, folder):
+            each.mkdir(mode=0o700, exist_ok=True)
+        if not _are_own_folders(folder.parent, folder):
+            return
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=WRITING)
         try:
             with os.fdopen(handle, "wb") as file:

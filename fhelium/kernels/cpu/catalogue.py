@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import get_args
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,34 +20,39 @@ from fhelium.kernels.cpu.sampling import build_gaussian
 from fhelium.kernels.cpu.sizes import WIDTHS
 from fhelium.kernels.cpu.transforms import build_intt, build_ntt
 
-BUILDERS: Mapping[str, Callable[..., ModuleOp]] = {
-    "ntt": build_ntt,
-    "intt": build_intt,
-    "add": elementwise.build_add,
-    "subtract": elementwise.build_subtract,
-    "negate": elementwise.build_negate,
-    "add_constant": elementwise.build_add_constant,
-    "scale": elementwise.build_scale,
-    "multiply": build_multiply,
-    "square": build_square,
-    "weighted_sum": build_weighted_sum,
-    "mod_up": build_mod_up,
-    "mod_down": elementwise.build_mod_down,
-    "gather": build_gather,
-    "fused": build_fused,
-    "split": build_split,
-    "overflow": build_overflow,
-    "key_switch": key_switching.build_key_switch,
-    "divide": key_switching.build_divide,
-    "multiply_add": elementwise.build_multiply_add,
-    "from_integers": reduction.build_from_integers,
-    "from_doubles": reduction.build_from_doubles,
-    "from_words": reduction.build_from_words,
-    "embedding": build_embedding,
-    "centred_values": build_centred_values,
-    "gaussian": build_gaussian,
-}
-"""Functions of the sizes of a `KernelSpec`, which their annotations limit, and the vector width."""
+BUILDERS: Mapping[str, Callable[..., ModuleOp]] = MappingProxyType(
+    {
+        "ntt": build_ntt,
+        "intt": build_intt,
+        "add": elementwise.build_add,
+        "subtract": elementwise.build_subtract,
+        "negate": elementwise.build_negate,
+        "add_constant": elementwise.build_add_constant,
+        "scale": elementwise.build_scale,
+        "multiply": build_multiply,
+        "square": build_square,
+        "weighted_sum": build_weighted_sum,
+        "mod_up": build_mod_up,
+        "mod_down": elementwise.build_mod_down,
+        "gather": build_gather,
+        "fused": build_fused,
+        "split": build_split,
+        "overflow": build_overflow,
+        "key_switch": key_switching.build_key_switch,
+        "divide": key_switching.build_divide,
+        "multiply_add": elementwise.build_multiply_add,
+        "from_integers": reduction.build_from_integers,
+        "from_doubles": reduction.build_from_doubles,
+        "from_words": reduction.build_from_words,
+        "embedding": build_embedding,
+        "centred_values": build_centred_values,
+        "gaussian": build_gaussian,
+    }
+)
+"""Functions of the sizes of a `KernelSpec`, which their annotations limit, and the vector width.
+
+The mapping cannot be changed, since code on disk is named by the sources of its builder.
+"""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from fhelium.kernels.cpu import cache as disk
+from fhelium.kernels.cpu import sources
 from fhelium.kernels.cpu.catalogue import KernelSpec
 from fhelium.kernels.cpu.host import Host
 
@@ -20,38 +21,44 @@ from fhelium.kernels.cpu.host import Host
 def object_code(spec: KernelSpec, host: Host) -> bytes:
     """Return the object file of a kernel, from the cache if it is there."""
     key = cache_key(spec, host)
-    code = disk.load(key)
+    code = None if key is None else disk.load(key)
     if code is None:
         machine = _target_machine(host)
         code = machine.emit_object(optimized(spec.build(), host))
-        disk.store(key, code)
+        if key is not None:
+            disk.store(key, code)
     return code
 
 
-def cache_key(spec: KernelSpec, host: Host) -> str:
-    """Return the name of a cache entry.
+def cache_key(spec: KernelSpec, host: Host) -> str | None:
+    """Return the name of a cache entry, or None where code is not kept.
 
-    It covers the CPU and its features, the versions of what makes code, and the IR: by the kernel's
-    name and parameters and by the sources that write it, which is the IR without writing it.
+    It covers the CPU and its features, the versions of what makes code, and the kernel's name and
+    parameters with `SOURCES_DIGEST`, which stand for the IR: to write it takes up to 0.15 s. Code
+    is not kept where there is no digest. A function of this folder that was replaced in memory is
+    not noticed: use another cache folder to try one.
     """
+    if SOURCES_DIGEST is None:
+        return None
     parts = [
         str(spec),
         host.name,
         host.features,
         str(host.width),
-        generator_digest(),
+        SOURCES_DIGEST,
         *compiler_versions(),
     ]
     return f"{spec.name}-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:40]}.o"
 
 
-@cache
-def generator_digest() -> str:
-    """Return the SHA-256 of the sources of this folder."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+def digest_of_imported(before: str | None, folder: Path = sources.FOLDER) -> str | None:
+    """Return the digest of sources that are as they were `before` they were imported, or None."""
+    return before if before == sources.digest_of(folder) else None
+
+
+SOURCES_DIGEST = digest_of_imported(sources.BEFORE_IMPORT)
+"""The SHA-256 of the sources that were imported for the kernels: this module is after all of them.
+None if they changed meanwhile, or cannot be read, as in an archive."""
 
 
 @cache

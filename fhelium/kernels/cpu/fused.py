@@ -72,24 +72,35 @@ class Recipe:
     def __post_init__(self) -> None:
         inputs = len(self.components)
         if not self.results or any(count < 1 for count in self.components):
-            raise ValueError("found a kernel without results, or an input without components")
+            raise ValueError(
+                "found a kernel without results, or an input without components, expected at least "
+                "one of both: name a value as a result, and give each input 1 or more"
+            )
         for number, (code, a, b) in enumerate(self.steps, inputs):
             if code not in tuple(Code):
-                raise ValueError(f"found the code {code}, expected 0 to {max(Code)}")
+                raise ValueError(
+                    f"found the code {code}, expected 0 to {max(Code)}: write the code of one of "
+                    f"{', '.join(each.name for each in Code)}, in this order"
+                )
             values = (a, b) if code in BINARY else (a,)
             limit = inputs if code == Code.GATHER else number
             if not all(0 <= value < limit for value in values):
                 raise ValueError(
                     f"found a step {Code(code).name} {a} {b} that makes value {number}, expected "
-                    f"values below {limit}"
+                    f"values below {limit}: name "
+                    + ("an input" if code == Code.GATHER else "inputs or values of earlier steps")
                 )
             if code not in BINARY and not 0 <= b < len(self.steps):
                 raise ValueError(
                     f"found the number {b} in a step {Code(code).name}, expected one below that of "
-                    f"steps, {len(self.steps)}"
+                    f"steps, {len(self.steps)}: count constants and permutations from 0, and write "
+                    "0 where there is none"
                 )
         if not all(0 <= value < inputs + len(self.steps) for value in self.results):
-            raise ValueError(f"found the results {self.results}, expected values of the kernel")
+            raise ValueError(
+                f"found the results {self.results}, expected values of the kernel: name them by 0 "
+                f"to {inputs + len(self.steps) - 1}, inputs first and then steps"
+            )
         if (count := sum(self.value_components)) > LARGEST:
             raise SizeError(
                 f"found {count} values of one component, expected at most {LARGEST}: cut the kernel"
@@ -111,8 +122,9 @@ class Recipe:
         rest = numbers[inputs + 1 :]
         if not 0 <= 3 * count < len(rest):
             raise ValueError(
-                f"found {len(words)} sizes, expected inputs, the components of each, steps, three "
-                "words for each, and results"
+                f"found {len(words)} sizes, expected inputs, the components of each, steps, "
+                "three words for each, and results: write the number of inputs, and that of steps, "
+                "before them"
             )
         steps = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in range(0, 3 * count, 3))
         return Recipe(components, steps, tuple(rest[3 * count :]))

@@ -1,11 +1,16 @@
 """What the host's CPU can do."""
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import cache
 
+from fhelium.kernels.cpu.sizes import WIDTHS
+
 WIDEST = 8
 """Words of the widest vectors."""
+WIDTH_VARIABLE = "FHELIUM_VECTOR_WIDTH"
+"""The environment variable that limits the words of a vector."""
 AVX512 = frozenset({"avx512f", "avx512dq", "avx512vl"})
 """What an x86 CPU has that computes on the widest vectors."""
 
@@ -25,7 +30,11 @@ class Host:
 
 @cache
 def host() -> Host | None:
-    """Return the host, or None where there is no fused multiply-add or no llvmlite."""
+    """Return the host, or None where there is no fused multiply-add or no llvmlite.
+
+    Its vectors are no wider than `FHELIUM_VECTOR_WIDTH`, where that is set. Raises `ValueError` for
+    one that is none of `WIDTHS`.
+    """
     try:
         import llvmlite.binding as llvm
     except ImportError:
@@ -38,7 +47,19 @@ def host() -> Host | None:
     width = vector_width(platform.machine().lower(), {name for name, has in found.items() if has})
     if width is None:
         return None
-    return Host(llvm.get_host_cpu_name(), found.flatten(), width)
+    return Host(llvm.get_host_cpu_name(), found.flatten(), min(width, widest_allowed()))
+
+
+def widest_allowed() -> int:
+    """Return the words of the widest vectors that the environment allows. See `host`."""
+    text = os.environ.get(WIDTH_VARIABLE, "")
+    allowed = {"": WIDEST} | {str(width): width for width in WIDTHS}
+    if text not in allowed:
+        raise ValueError(
+            f"found {WIDTH_VARIABLE}={text}, expected one of {', '.join(map(str, WIDTHS))}: set it "
+            "to one of them, or unset it"
+        )
+    return allowed[text]
 
 
 CPUS = {

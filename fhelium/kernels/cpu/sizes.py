@@ -31,7 +31,11 @@ class Limits:
         if allowed and not (self.powers_of_two and value & (value - 1)):
             return
         kind = "a power of two" if self.powers_of_two else "a number"
-        vectors = "" if isinstance(self.least, int) else f" for vectors of {width}"
+        vectors = ""
+        if not isinstance(self.least, int):
+            vectors = f" for vectors of {width}"
+            if self.least(1) <= value < least:
+                fix += " or a smaller width="
         raise SizeError(
             f"found {value} for {what}, expected {kind} from {least} to {self.most}{vectors}: {fix}"
         )

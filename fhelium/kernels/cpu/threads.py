@@ -4,9 +4,8 @@ Torch's CPU operators run on the pool of the OpenMP library that comes with it. 
 same pool: other threads would compete with its workers, which spin for a while after each operator.
 So the number of threads is that of `torch.set_num_threads` and `OMP_NUM_THREADS`, but at most that
 of the CPUs that the process may run on, and no thread is this package's to end. Where no such
-library is loaded, and in a process that was forked (a pool does not survive that), the calling
-thread does all the work. Torch itself would wait there for ever for the threads of a pool that has
-worked, so a child of a process whose kernels were shared has it compute with one, too.
+library is loaded, and in a process that was forked (a pool does not survive that: `kernels.forks`),
+the calling thread does all the work.
 """
 
 import ctypes
@@ -16,20 +15,10 @@ from functools import cache
 import torch
 
 from fhelium.kernels.cpu.builder import OPENMP_FUNCTIONS
+from fhelium.kernels.forks import is_forked
 
 WORDS_A_THREAD = 1 << 14
 """Less work than this is not worth waking a thread for: it takes some ten microseconds."""
-
-_forked = False
-
-
-def _after_fork() -> None:
-    global _forked
-    _forked = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 @cache
@@ -55,7 +44,7 @@ def _openmp() -> ctypes.CDLL | None:
 def thread_count(items: int, words: int) -> int:
     """Return how many threads share `items` of work that make `words` words."""
     most = min(items, words // WORDS_A_THREAD)
-    if most < 2 or _forked or _openmp() is None:
+    if most < 2 or is_forked() or _openmp() is None:
         return 1
     return min(torch.get_num_threads(), available_cpus(), most)
 

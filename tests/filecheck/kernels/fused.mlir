@@ -30,7 +30,7 @@ module {}
 // CHECK-NEXT: llvm.br
 // CHECK:      llvm.func @fused_share
 
-// WORDS:  error: target kernel: found 6 sizes, expected inputs, the components of each, steps, three words for each, and results
-// VALUES: error: target kernel: found a step ADD 0 1 that makes value 1, expected values below 1
-// NUMBER: error: target kernel: found the number 9 in a step ADD_CONSTANT, expected one below that of steps, 1
+// WORDS:  error: target kernel: found 6 sizes, expected inputs, the components of each, steps, three words for each, and results: write the number of inputs, and that of steps, before them
+// VALUES: error: target kernel: found a step ADD 0 1 that makes value 1, expected values below 1: name inputs or values of earlier steps
+// NUMBER: error: target kernel: found the number 9 in a step ADD_CONSTANT, expected one below that of steps, 1: count constants and permutations from 0, and write 0 where there is none
 // LARGE:  error: target kernel: found 284 values of one component, expected at most 256: cut the kernel

@@ -63,3 +63,71 @@ builtin.module attributes {ckks.parameters = #p} {
     func.return
   }
 }
+
+// -----
+
+// A product without its rescale: the modulus of level 0 has no room for it.
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [193], [113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct0 = !ckks.ciphertext<level = 0>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @no_rescale(%x: !ct0) -> !ct0 {
+    // expected-error@+1 {{found a value of scale 2^14 at level 0, whose modulus has 9 bits, expected less: run ckks-insert-rescale before ckks-assign-levels, and dce for ops that nothing uses}}
+    %a = ckks.mul %x, %x : (!ct0, !ct0) -> !ct0
+    func.return %a : !ct0
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [193], [113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct0 = !ckks.ciphertext<level = 0>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @no_rescale_of_a_number(%x: !ct0) -> !ct0 {
+    // expected-error@+1 {{found a value of scale 2^14 at level 0, whose modulus has 9 bits, expected less: run ckks-insert-rescale before ckks-assign-levels, and dce for ops that nothing uses}}
+    %a = ckks.mul_scalar %x, 0.5 : !ct0 -> !ct0
+    func.return %a : !ct0
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257], [193], [113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct1 = !ckks.ciphertext<level = 1>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @two_products(%x: !ct1) -> !ct1 {
+    %a = ckks.mul %x, %x : (!ct1, !ct1) -> !ct1
+    // expected-error@+1 {{found a value of scale 1390857.2849740933 at level 1, whose modulus has 16 bits, expected less: run ckks-insert-rescale before ckks-assign-levels, and dce for ops that nothing uses}}
+    %b = ckks.mul_scalar %a, 0.5 : !ct1 -> !ct1
+    func.return %b : !ct1
+  }
+}
+
+// -----
+
+// There is room, but a rescale could not bring it to the scale of a level.
+#p = #ckks.parameters<ring_degree = 8, moduli = [[257, 193, 113]], special = [241],
+                      digits = 3, scale = 2^7, secret = ternary, security = none>
+!ct0 = !ckks.ciphertext<level = 0>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @three_factors(%x: !ct0) -> !ct0 {
+    %a = ckks.mul %x, %x : (!ct0, !ct0) -> !ct0
+    // expected-error@+1 {{found a product of 3 factors at level 0 that no rescale divides, expected at most 2: run ckks-insert-rescale before ckks-assign-levels, and dce for ops that nothing uses}}
+    %b = ckks.mul_scalar %a, 0.5 : !ct0 -> !ct0
+    func.return %b : !ct0
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[113], [257]], special = [241],
+                      digits = 2, scale = 2^7, secret = ternary, security = none>
+!ct0 = !ckks.ciphertext<level = 0>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found a value of scale 2^7 at level 0, whose modulus has 7 bits, expected less: choose primes above the scale}}
+  func.func @scale_above_the_primes(%x: !ct0) {
+    func.return
+  }
+}

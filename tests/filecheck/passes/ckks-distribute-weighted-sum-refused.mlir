@@ -1,4 +1,4 @@
-// RUN: %opt %s --verify-diagnostics -p "ckks-distribute-weighted-sum{ranks=2}"
+// RUN: %opt %s --split-input-file --verify-diagnostics -p "ckks-distribute-weighted-sum{ranks=2}"
 // RUN: not %opt %s -p "ckks-distribute-weighted-sum{ranks=0}" 2>&1 | filecheck %s --check-prefix=RANKS
 // RUN: not %opt %s -p "ckks-distribute-weighted-sum{ranks=2 least=1}" 2>&1 | filecheck %s --check-prefix=LEAST
 
@@ -7,7 +7,16 @@
 
 !ct = !ckks.ciphertext
 func.func @assigned(%x: !ct) -> !ct {
-  // expected-error@+1 {{ckks.negate records how it runs, expected ops without assignments: run ckks-distribute-weighted-sum before fhelium-assign-implementations}}
+  // expected-error@+1 {{ckks.negate records how or where it runs, expected ops without assignments: run ckks-distribute-weighted-sum before fhelium-assign-implementations}}
   %y = ckks.negate %x {fhelium.implementation = "torch-ckks-negate"} : !ct
+  func.return %y : !ct
+}
+
+// -----
+
+!ct = !ckks.ciphertext<components = 2>
+func.func @main(%x: !ct) -> !ct {
+  // expected-error@+1 {{ckks.negate records how or where it runs, expected ops without assignments: run ckks-distribute-weighted-sum before fhelium-assign-implementations, and write mem.device behind it}}
+  %y = ckks.negate %x {mem.device = @gpu0} : !ct
   func.return %y : !ct
 }

@@ -49,4 +49,21 @@ builtin.module attributes {ckks.parameters = #p} {
     %g = ckks.rescale %other : !ct2 -> !down
     func.return %a, %b, %d, %f, %g : !ct2, !down, !down, !down, !down
   }
+  // Two on one device become one there; two that are not on the same stay.
+  // CHECK-LABEL: func.func @placed
+  // CHECK:         %b = ckks.relinearize_rescale %x3 with %key {mem.device = @gpu0, mem.space = #mem<space pageable_host>} :
+  // CHECK-NEXT:    %c = ckks.relinearize %x3 with %key {mem.device = @gpu0}
+  // CHECK-NEXT:    %d = ckks.rescale %c :
+  // CHECK-NEXT:    %e = ckks.relinearize %x3 with %key :
+  // CHECK-NEXT:    %f = ckks.rescale %e {mem.device = @gpu0}
+  func.func @placed(%x3: !ct3) -> (!down, !down, !down) {
+    %key = fhelium.resource @relinearization : !ckks.key<relinearization>
+    %a = ckks.relinearize %x3 with %key {mem.device = @gpu0, mem.space = #mem<space pageable_host>} : !ct3 -> !ct2
+    %b = ckks.rescale %a {mem.device = @gpu0, mem.space = #mem<space pageable_host>} : !ct2 -> !down
+    %c = ckks.relinearize %x3 with %key {mem.device = @gpu0} : !ct3 -> !ct2
+    %d = ckks.rescale %c : !ct2 -> !down
+    %e = ckks.relinearize %x3 with %key : !ct3 -> !ct2
+    %f = ckks.rescale %e {mem.device = @gpu0} : !ct2 -> !down
+    func.return %b, %d, %f : !down, !down, !down
+  }
 }

@@ -41,3 +41,19 @@ func.func @alone(%x: !ct, %y: !ct, %c: i1) -> (!ct, !ct, !ct) {
   }
   func.return %a, %b, %e : !ct, !ct, !ct
 }
+
+// Of two keys for one step, as on two devices, each rotation keeps its own.
+// CHECK-LABEL: func.func @own_keys
+// CHECK:         ckks.rotate_many %x by [1, 2] with %far1, %far2
+// CHECK:         ckks.rotate_many %y by [1, 2] with %near1, %near2
+func.func @own_keys(%x: !ct, %y: !ct) -> (!ct, !ct, !ct, !ct) {
+  %near1 = fhelium.resource @near_1 : !k1
+  %near2 = fhelium.resource @near_2 : !k2
+  %far1 = fhelium.resource @far_1 : !k1
+  %a = ckks.rotate %x by 1 with %far1 : !ct, !k1
+  %far2 = fhelium.resource @far_2 : !k2
+  %b = ckks.rotate %x by 2 with %far2 : !ct, !k2
+  %c = ckks.rotate %y by 1 with %near1 : !ct, !k1
+  %d = ckks.rotate %y by 2 with %near2 : !ct, !k2
+  func.return %a, %b, %c, %d : !ct, !ct, !ct, !ct
+}

@@ -9,3 +9,12 @@ func.func @nothing_to_do(%x: !ct) -> !ct {
   %a = ckks.rescale %x : !ct -> !ct
   func.return %a : !ct
 }
+
+// -----
+
+!ct = !ckks.ciphertext<level = 0, form = evaluation>
+func.func @has_levels(%x: !ct, %y: !ct) -> !ct {
+  // expected-error@+1 {{found a product at level 0 that takes a rescale, expected no level yet: run ckks-insert-rescale before ckks-assign-levels}}
+  %a = ckks.mul %x, %y : (!ct, !ct) -> !ct
+  func.return %a : !ct
+}

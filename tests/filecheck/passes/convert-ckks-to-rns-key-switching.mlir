@@ -15,7 +15,7 @@
 !ct3 = !ckks.ciphertext<level = 2, scale = 2^32, components = 3, form = evaluation>
 !ct2 = !ckks.ciphertext<level = 2, scale = 2^32, components = 2, form = evaluation>
 !low = !ckks.ciphertext<level = 1, scale = 16578.21268908763, components = 2, form = evaluation>
-!least = !ckks.ciphertext<level = 0, scale = 2^16, components = 2, form = evaluation>
+!least = !ckks.ciphertext<level = 0, scale = 2^14, components = 2, form = evaluation>
 builtin.module attributes {ckks.parameters = #p} {
   // CHECK-LABEL: func.func @chain
   // CHECK-NEXT: %[[x3:.*]] = rns.mul %x, %y : (!poly2_Q0to6, !poly2_Q0to6) -> !poly3_Q0to6

@@ -38,7 +38,7 @@ builtin.module attributes {ckks.parameters = #ckks.parameters<
 // -----
 
 !ct = !ckks.ciphertext<level = 0, scale = 2^6, components = 2, form = evaluation>
-// expected-error@+1 {{pass convert-ckks-to-rns: ckks.parameters: 161 is not a prime; `ntt_primes` finds some}}
+// expected-error@+1 {{pass convert-ckks-to-rns: ckks.parameters: 161 is not a prime: `fhelium-params` finds some}}
 builtin.module attributes {ckks.parameters = #ckks.parameters<
     ring_degree = 16, moduli = [[161]], special = [193], digits = 1, scale = 2^6, secret = ternary, security = none>} {
   func.func private @composite(!ct)
@@ -90,6 +90,18 @@ builtin.module attributes {ckks.parameters = #p} {
 builtin.module attributes {ckks.parameters = #p} {
   // expected-error@+1 {{found func.func with a value at level 2, expected at most 1, the top level of ckks.parameters}}
   func.func @level(%x: !high) {
+    func.return
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193]], special = [353], digits = 2,
+                      scale = 2^6, secret = ternary, security = none>
+!product = !ckks.ciphertext<level = 0, scale = 2^12, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found a value of scale 2^12 at level 0, whose modulus has 7 bits, expected less: rescale products before, or give it a higher level or a smaller scale}}
+  func.func @scale(%x: !product) {
     func.return
   }
 }

@@ -43,7 +43,7 @@ func.func @guest(%x: !secure.tensor<4, #a>) {
 
 #a = #secure.layout<slots = 16, batch = 2, period = 4, grid = [4], strides = [1]>
 func.func @assigned(%x: !secure.tensor<4, #a>) {
-  // expected-error@+1 {{pass convert-secure-to-ckks: found secure.negate with an implementation assigned, expected none: an op on packed tensors has none, so drop the attribute}}
+  // expected-error@+1 {{pass convert-secure-to-ckks: found secure.negate with an implementation or a device assigned, expected none: an op on packed tensors becomes several, so drop the attribute}}
   %y = secure.negate %x {fhelium.implementation = "mine"} : !secure.tensor<4, #a>
   func.return
 }

@@ -59,3 +59,13 @@ func.func @others(%x: !ct, %y: !ct, %group: !dist.group, %other: !dist.group) ->
   %h = dist.all_reduce_add_ciphertext %y in %other : !ct
   func.return %h : !ct
 }
+
+// Pure ops stand in the way of nothing, of which xDSL knows that or not.
+// CHECK-LABEL: func.func @remainder
+// CHECK-NEXT:    %a, %b = dist.all_reduce_add_ciphertexts %x, %y in %group
+func.func @remainder(%x: !ct, %y: !ct, %n: index, %group: !dist.group) -> (!ct, !ct, index) {
+  %a = dist.all_reduce_add_ciphertext %x in %group : !ct
+  %rest = arith.remui %n, %n : index
+  %b = dist.all_reduce_add_ciphertext %y in %group : !ct
+  func.return %a, %b, %rest : !ct, !ct, index
+}

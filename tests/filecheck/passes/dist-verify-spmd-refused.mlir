@@ -719,3 +719,33 @@ func.func @main(%x: f64) {
   }
   func.return
 }
+
+// -----
+
+// The first call of the function has an operand that is the same on all ranks, the second has not,
+// and a call of itself has both.
+func.func private @count(%n: index, %go: i1) -> index {
+  %m = scf.if %go -> (index) {
+    %no = arith.constant false
+    %k = func.call @count(%n, %no) : (index, i1) -> index
+    scf.yield %k : index
+  } else {
+    scf.yield %n : index
+  }
+  func.return %m : index
+}
+
+func.func @main() {
+  %world = fhelium.resource @world : !dist.group
+  %yes = arith.constant true
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = dist.rank %world
+  %n = func.call @count(%one, %yes) : (index, i1) -> index
+  %d = func.call @count(%r, %yes) : (index, i1) -> index
+  scf.for %i = %zero to %d step %one {
+    // expected-error@+1 {{dist.barrier in @world may run more often on some ranks: the bound %d of scf.for may differ between ranks through %r, since dist.rank differs on every rank}}
+    dist.barrier in %world
+  }
+  func.return
+}

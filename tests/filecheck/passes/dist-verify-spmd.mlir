@@ -239,3 +239,54 @@ func.func @pure_regions(%n: index) {
   }
   func.return
 }
+
+// Ops that are pure, though xDSL does not say so, alone and in a region.
+// CHECK-LABEL: func.func @undeclared
+func.func @undeclared(%n: i32, %go: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %size = dist.group_size %world
+  %rest = arith.remui %size, %two : index
+  %m = dist.broadcast %n from 0 in %world : i32
+  %end = scf.index_switch %rest -> index
+  case 0 {
+    scf.yield %one : index
+  }
+  default {
+    %wide = arith.extsi %m : i32 to i64
+    %cast = arith.index_cast %wide : i64 to index
+    scf.yield %cast : index
+  }
+  scf.for %i = %zero to %end step %one {
+    dist.barrier in %world
+  }
+  func.return
+}
+
+// A function returns to each call what it makes of the operands of that call.
+// CHECK-LABEL: func.func private @next
+func.func private @next(%n: index) -> index {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %m = scf.for %i = %zero to %one step %one iter_args(%k = %n) -> (index) {
+    %l = arith.addi %k, %one : index
+    scf.yield %l : index
+  }
+  func.return %m : index
+}
+
+// CHECK-LABEL: func.func @calls_apart
+func.func @calls_apart() -> index {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = func.call @next(%one) : (index) -> index
+  %other = func.call @next(%r) : (index) -> index
+  scf.for %i = %zero to %n step %one {
+    dist.barrier in %world
+  }
+  func.return %other : index
+}

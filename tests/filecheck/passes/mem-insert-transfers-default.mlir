@@ -1,8 +1,8 @@
 // RUN: %opt %s -p 'mem-insert-transfers{default=gpu0}' | filecheck %s
 // RUN: %opt %s -p 'mem-insert-transfers{default=cpu0}' | filecheck %s --check-prefix=CPU
-// RUN: not %opt %s -p 'mem-insert-transfers{default=gpu7}' 2>&1 | filecheck %s --check-prefix=OTHER
+// RUN: not %opt %s -p 'mem-insert-transfers{default=k}' 2>&1 | filecheck %s --check-prefix=OTHER
 
-// OTHER: the option default names the device @gpu7, which the program does not have (it has @cpu0, @gpu0): add fhelium.resource @gpu7 : !mem.device
+// OTHER: the option default names the device @k, found fhelium.resource @k : !ckks.key<relinearization>, expected the name of a device: call one of them something else
 
 // What comes from outside is on the default device, also materials.
 
@@ -13,6 +13,7 @@
 func.func @main(%x: tensor<2xi64>) -> tensor<2xi64> {
   %d = fhelium.resource @cpu0 : !mem.device
   %g = fhelium.resource @gpu0 : !mem.device
+  %k = fhelium.resource @k : !ckks.key<relinearization>
   %w = fhelium.material @w : tensor<2xi64>
   %a = tensor.cast %x {mem.device = @gpu0} : tensor<2xi64> to tensor<2xi64>
   %b = tensor.cast %w {mem.device = @gpu0} : tensor<2xi64> to tensor<2xi64>

@@ -1,8 +1,8 @@
 // RUN: %opt %s --split-input-file -p mem-insert-transfers --verify-diagnostics
 
 func.func @main(%x: tensor<2xi64>) {
-  %gpu0 = fhelium.resource @gpu0 : !mem.device
-  // expected-error@+1 {{tensor.cast names the device @gpu1, which the program does not have (it has @gpu0): add fhelium.resource @gpu1 : !mem.device}}
+  %key = fhelium.resource @gpu1 : !ckks.key<rotation, 1>
+  // expected-error@+1 {{tensor.cast names the device @gpu1, found fhelium.resource @gpu1 : !ckks.key<rotation, 1>, expected the name of a device: call one of them something else}}
   %y = tensor.cast %x {mem.device = @gpu1} : tensor<2xi64> to tensor<2xi64>
   func.return
 }
@@ -147,8 +147,9 @@ func.func @main(%x: index) -> (index {mem.device = @gpu0}) {
 
 // -----
 
-// expected-error@+1 {{argument 0 of @main names the device @gpu0, which the program does not have (it has none): add fhelium.resource @gpu0 : !mem.device}}
+// expected-error@+1 {{argument 0 of @main names the device @gpu0, found fhelium.resource @gpu0 : !dist.group, expected the name of a device: call one of them something else}}
 func.func @main(%x: tensor<2xi64> {mem.device = @gpu0}) {
+  %group = fhelium.resource @gpu0 : !dist.group
   func.return
 }
 

@@ -282,3 +282,21 @@ func.func @receive(%x: tensor<2xf64> {mem.device = @d}) -> tensor<2xf64> {
   %s = arith.addf %q, %x {mem.device = @d} : tensor<2xf64>
   func.return %s : tensor<2xf64>
 }
+
+// -----
+
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+
+// Devices that no resource names, as nothing used those that did: they get one.
+
+// CHECK-LABEL: func.func @unnamed
+// CHECK-NEXT:  %gpu0 = fhelium.resource @gpu0 : !mem.device
+// CHECK-NEXT:  %cpu0 = fhelium.resource @cpu0 : !mem.device
+// CHECK-NEXT:  [[X:%x.*]] = mem.transfer %x to %gpu0 :
+// CHECK-NEXT:  %y = ckks.add [[X]], [[X]] {mem.device = @gpu0}
+// CHECK-NEXT:  [[Y:%y.*]] = mem.transfer %y to %cpu0 :
+// CHECK-NEXT:  func.return [[Y]]
+func.func @unnamed(%x: !ct {mem.device = @cpu0}) -> (!ct {mem.device = @cpu0}) {
+  %y = ckks.add %x, %x {mem.device = @gpu0} : !ct
+  func.return %y : !ct
+}

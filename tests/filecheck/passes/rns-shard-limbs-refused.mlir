@@ -59,7 +59,7 @@ builtin.module attributes {ckks.parameters = #p} {
 !x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
 builtin.module attributes {ckks.parameters = #p} {
   func.func @assigned(%x: !x) -> !x {
-    // expected-error@+1 {{rns.negate records how it runs, expected ops without assignments: run rns-shard-limbs before fhelium-assign-implementations}}
+    // expected-error@+1 {{rns.negate records how or where it runs, expected ops without assignments: run rns-shard-limbs before fhelium-assign-implementations}}
     %y = rns.negate %x {fhelium.implementation = "torch-rns-negate"} : !x
     func.return %y : !x
   }

@@ -9,6 +9,9 @@
 // RUN: not fhelium-opt %s -p 'cse{' 2>&1 | filecheck %s --check-prefix=BRACE
 // RUN: not fhelium-opt %s -t fhelium-mlr 2>&1 | filecheck %s --check-prefix=TARGET
 // RUN: not fhelium-opt %s -t fhelium-mlir{alias=false} 2>&1 | filecheck %s --check-prefix=TARGET-OPTION
+// RUN: not fhelium-opt %s -t cost,svg 2>&1 | filecheck %s --check-prefix=TWO-TARGETS
+// RUN: not fhelium-opt %s -t "" 2>&1 | filecheck %s --check-prefix=NO-TARGET
+// RUN: not fhelium-opt %s -t 'cost{trips=1 trips=2}' 2>&1 | filecheck %s --check-prefix=REPEATED
 // RUN: not fhelium-opt %s -f mlr 2>&1 | filecheck %s --check-prefix=FRONTEND
 
 // One line each.
@@ -29,4 +32,8 @@
 // TARGET:             fhelium-opt: error: unknown target 'fhelium-mlr': did you mean 'fhelium-mlir'?
 // TARGET-NOT:         {{.}}
 // TARGET-OPTION:      fhelium-opt: error: target 'fhelium-mlir' has no option 'alias': did you mean 'aliases'?
+// TWO-TARGETS:        fhelium-opt: error: found 2 targets in 'cost,svg', expected one at a time: run once for each
+// TWO-TARGETS-NOT:    {{.}}
+// NO-TARGET:          fhelium-opt: error: found 0 targets in '', expected one at a time
+// REPEATED:           fhelium-opt: error: found the option 'trips' of 'cost' twice, expected it once
 // FRONTEND:           fhelium-opt: error: unknown frontend 'mlr': did you mean 'mlir'?

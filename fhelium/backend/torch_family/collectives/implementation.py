@@ -23,6 +23,22 @@ from fhelium.scheme.parameters import Parameters
 Tensor = torch.Tensor
 
 
+def check_member(
+    operation: type[Operation], role: str, rank: int, group: ProcessGroupExecutionResource
+) -> None:
+    """Raise `IndexError` for a root or peer that a group does not have, before any message.
+
+    All ranks of a part of a group that is too small raise it; those of other parts may go on.
+    """
+    size = group.size
+    if not 0 <= rank < size:
+        raise IndexError(
+            f"found {role} {rank} of {operation.name}, expected 0 to {size - 1}: the group of this "
+            f"rank has {size} rank{'s' * (size > 1)}; in a group by dist.split, name a {role} that "
+            "every part has"
+        )
+
+
 class _OperandResourceImplementation:
     """Base of the implementations that need their resource operands and nothing else."""
 
@@ -75,6 +91,12 @@ class Call:
                 f"{self.name} got {len(self.regions)} regions, expected one to combine with"
             )
         return self.regions[0]
+
+    def member(self, role: str) -> int:
+        """The root or peer. Raises `IndexError` for one that the group does not have."""
+        rank = self.integer(role)
+        check_member(self.invocation.operation_type, role, rank, self.group)
+        return rank
 
     def integer(self, name: str) -> int:
         """An integer attribute."""

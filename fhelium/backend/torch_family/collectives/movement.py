@@ -18,6 +18,7 @@ from fhelium.backend.torch_family.collectives.agreement import (
 from fhelium.backend.torch_family.collectives.implementation import (
     Call,
     _OperandResourceImplementation,
+    check_member,
 )
 from fhelium.backend.torch_family.collectives.shares import (
     resized,
@@ -59,6 +60,7 @@ class TorchBroadcastImplementation(_OperandResourceImplementation):
         group = self._group(others, in_place)
         root = invocation.attributes["root"]
         assert isinstance(root, int)
+        check_member(invocation.operation_type, "root", root, group)
         if not keys:
             (value,) = inputs
             return (self._broadcast(value, root, group),)
@@ -72,7 +74,6 @@ class TorchBroadcastImplementation(_OperandResourceImplementation):
         return (received,)
 
     def _broadcast(self, value: Tensor, root: int, group: Group, what: str = "") -> Tensor:
-        group.global_rank(root)
         require_equal_layouts(self.name, value, group, f"{what} from rank {root}")
         return transport.broadcast(value, root, group)
 
@@ -92,8 +93,7 @@ def all_gather(call: Call) -> tuple[Tensor]:
 
 def gather(call: Call) -> tuple[Tensor]:
     """The values of all ranks, joined on the root; zeros of that layout on other ranks."""
-    group, root, axis = call.group, call.integer("root"), call.integer("axis")
-    group.global_rank(root)
+    group, root, axis = call.group, call.member("root"), call.integer("axis")
     value = with_batch(call.value, call.invocation, axis)
     detail = f" to rank {root} along {axis}"
     sizes = require_equal_layouts(call.name, value, group, detail, axis)
@@ -105,8 +105,7 @@ def gather(call: Call) -> tuple[Tensor]:
 
 def scatter(call: Call) -> tuple[Tensor]:
     """This rank's share of the root's value."""
-    group, root, axis = call.group, call.integer("root"), call.integer("axis")
-    group.global_rank(root)
+    group, root, axis = call.group, call.member("root"), call.integer("axis")
     value = with_batch(call.value, call.invocation, axis)
     require_equal_layouts(call.name, value, group, f" from rank {root} along {axis}")
     sizes = share_sizes(value.shape[axis], group.size)

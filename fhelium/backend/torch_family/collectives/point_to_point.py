@@ -95,8 +95,7 @@ def _key(call: Call, data: Tensor) -> SwitchingKey | None:
 
 def _peer(call: Call) -> int:
     """Return the rank at the other end. Raises `IndexError` or `ValueError` when there is none."""
-    peer = call.integer("peer")
-    call.group.global_rank(peer)
+    peer = call.member("peer")
     if peer == call.group.rank:
         raise ValueError(
             f"{call.name} names rank {peer}, which is this one, expected another: put it under "

@@ -104,8 +104,7 @@ def all_reduce(call: Call) -> tuple[Tensor]:
 
 def reduce(call: Call) -> tuple[Tensor]:
     """The fold of all payloads on the root; on other ranks, a copy of their own."""
-    group, value, root = call.group, call.value, call.integer("root")
-    group.global_rank(root)
+    group, value, root = call.group, call.value, call.member("root")
     combine = call.combine
     require_equal_layouts(call.name, value, group, f" to rank {root}")
     if call.invocation.attributes.get("elementwise", False):

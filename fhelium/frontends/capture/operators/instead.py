@@ -39,7 +39,14 @@ _NAMES: Mapping[str, str] = {
     "return the scores: the client takes the largest after decrypting": "argmax argmin argsort max",
     "return the scores: the client takes the softmax after decrypting": "_log_softmax _softmax "
     "log_softmax logsumexp softmax",
+    "return both: the client takes the angle after decrypting": "atan2",
+    "return queries, keys and values: the client computes the attention": "_native_multi_head_"
+    "attention scaled_dot_product_attention",
     # Layers.
+    "make its layer two, and use first(x) * torch.sigmoid(second(x))": "glu",
+    "write each step out with nn.Linear, torch.sigmoid and torch.tanh, on its own input": "gru "
+    "gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+    "use torch.dot(x, w @ y) for each matrix w of the weight": "bilinear",
     "use nn.AvgPool2d": "max_pool2d max_pool2d_with_indices lp_pool2d",
     "use nn.AdaptiveAvgPool2d": "adaptive_max_pool2d",
     "use its 2d form on images of height 1, x.unsqueeze(-2)": "adaptive_avg_pool1d avg_pool1d "
@@ -52,9 +59,16 @@ _NAMES: Mapping[str, str] = {
     "use nn.BatchNorm2d, whose statistics are constants in eval mode": "group_norm instance_norm",
     "use a linear layer on a one-hot vector": "embedding",
     "use nn.Linear, or matrix @ x and a sum": "addmm addmv addbmm baddbmm",
-    "use matrix @ x for each vector on its own": "bmm einsum inner kron outer tensordot",
+    "use matrix @ x for each vector on its own": "bmm einsum inner kron tensordot",
     "use products and sums: x + x * y": "addcdiv addcmul lerp",
     # Sums and products.
+    "use torch.dot(x, y)": "vdot",
+    "repeat the vectors by constant matrices, (a @ x) * (b @ y)": "addr outer",
+    "return (x * y).sum(), (x * x).sum() and (y * y).sum(): the client takes the roots and "
+    "divides": "cosine_similarity",
+    "use (x * torch.eye(n)).sum()": "trace",
+    "use (x * torch.eye(n)).sum(1) for the diagonal of a matrix, and a constant matrix of zeros "
+    "and ones to put a vector there": "diag diag_embed diagonal",
     "use x ** k, or a product of several inputs": "cumprod prod",
     "use (x * x).mean() - x.mean() ** 2": "var var_mean",
     "use the variance, (x * x).mean() - x.mean() ** 2: the client takes the root": "std std_mean",
@@ -69,6 +83,10 @@ _NAMES: Mapping[str, str] = {
     "reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d",
     "make a new tensor by sums and products: nothing writes into a part of one": "copy index_put "
     "scatter scatter_add select_scatter slice_scatter",
+    "multiply the flat image by a constant matrix that orders the elements": "channel_shuffle "
+    "pixel_shuffle pixel_unshuffle",
+    "multiply the flat image by a constant matrix, or resize in the client": "upsample_bicubic2d "
+    "upsample_bilinear2d upsample_linear1d",
     "order the axes in the client, or permute the weights that follow": "flip movedim permute t "
     "transpose",
     "use torch.ones(n, 1) @ x to repeat one number, or repeat in the client": "expand "

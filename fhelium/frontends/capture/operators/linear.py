@@ -82,6 +82,11 @@ def _following_batch_norm(call: Call, rank: int) -> tuple[Constant, Constant] | 
 
 def _weights(call: Call, rank: int) -> tuple[Constant | PublicInput, Constant | None]:
     """Return weight and bias of a layer, with the batch norm behind it folded in."""
+    if isinstance(call.arguments["bias"], PublicInput):
+        raise RefusedError(
+            "found a public input for 'bias', expected a constant of the model: leave it out, and "
+            "add a public input of the result's shape to the result"
+        )
     weight, bias = call.arguments["weight"], call.optional_constant("bias")
     if isinstance(weight, PublicInput):
         return weight, bias
@@ -137,20 +142,32 @@ def matmul(call: Call) -> Secret:
         return call.result(call.builder.emit(secure.SumOp(product)))
     secret, public = (first, second) if isinstance(first, Secret) else (second, first)
     assert isinstance(secret, Secret)
-    if isinstance(public, PublicInput) and secret is second and len(public.shape) == 2:
+    assert isinstance(public, PublicInput | Constant)
+    size = public.shape if isinstance(public, PublicInput) else public.tensor.shape
+    if len(size) > 2:
+        raise RefusedError(
+            f"found a stack of matrices of shape {shape_text(size)}, expected one matrix: multiply "
+            "by each on its own"
+        )
+    if isinstance(public, PublicInput):
+        if len(size) == 1:
+            raise RefusedError(
+                f"found a public input of shape {shape_text(size)}, expected a matrix: use "
+                "(x * v).sum()"
+            )
+        if secret is first:
+            raise RefusedError(
+                "found a public input to the right of a secret, expected a constant matrix: pass "
+                "its transpose in, and use F.linear(x, w)"
+            )
         matrix = public.value
-    elif isinstance(public, Constant) and public.tensor.ndim <= 2:
+    else:
         tensor = public.tensor
         if tensor.ndim == 1:
             tensor = tensor.reshape(1, -1)
         elif secret is first:
             tensor = tensor.T
         matrix = call.builder.public(Constant(public.name, tensor))
-    else:
-        raise RefusedError(
-            "found a product with a public input or a stack of matrices, expected a constant "
-            "matrix: make it a parameter of the model"
-        )
     if secret is first or len(secret.shape) == 1:
         x = call.vector(secret)
     elif secret.shape[-1] == 1 and prod(secret.shape[:-2]) == 1:

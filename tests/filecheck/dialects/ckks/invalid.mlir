@@ -264,33 +264,35 @@ builtin.module attributes {ckks.parameters = #p} {
 
 // -----
 
-// Levels. Those that the parameters do not have are refused at every op.
+// Levels. Those that the parameters do not have are refused at every op, and scales too large for one.
 
 #p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257, 353]], special = [449, 577], digits = 2,
                       scale = 2^6, secret = ternary, security = none>
-!ct = !ckks.ciphertext<level = 2, scale = 2^16, components = 2, form = evaluation>
-!ct3 = !ckks.ciphertext<level = 1, scale = 2^16, components = 3, form = evaluation>
+!ct = !ckks.ciphertext<level = 2, scale = 2^14, components = 2, form = evaluation>
+!ct3 = !ckks.ciphertext<level = 1, scale = 2^14, components = 3, form = evaluation>
 !ct_0 = !ckks.ciphertext<level = 0, scale = 2^6, components = 2, form = evaluation>
-!ct_1 = !ckks.ciphertext<level = 1, scale = 2^16, components = 2, form = evaluation>
-!ct_3 = !ckks.ciphertext<level = 3, scale = 2^16, components = 2>
+!ct_1 = !ckks.ciphertext<level = 1, scale = 2^14, components = 2, form = evaluation>
+!ct_3 = !ckks.ciphertext<level = 3, scale = 2^14, components = 2>
+!full = !ckks.ciphertext<level = 1, scale = 18721.0, components = 2, form = evaluation>
+!pt_full = !ckks.plaintext<level = 0, scale = 2^7>
 !pt_3 = !ckks.plaintext<level = 3>
-!coeff = !ckks.ciphertext<level = 2, scale = 2^16, components = 2, form = coefficient>
+!coeff = !ckks.ciphertext<level = 2, scale = 2^14, components = 2, form = coefficient>
 builtin.module attributes {ckks.parameters = #p} {
-  func.func @levels(%x: !ct, %x_0: !ct_0, %x_1: !ct_1, %x_3: !ct_3, %p_3: !pt_3, %any: !ckks.ciphertext, %coeff: !coeff) {
+  func.func @levels(%x: !ct, %x_0: !ct_0, %x_1: !ct_1, %x_3: !ct_3, %p_3: !pt_3, %any: !ckks.ciphertext, %coeff: !coeff, %full: !full, %pt_full: !pt_full) {
     // expected-error@+1 {{'ckks.rescale': found level 0, expected at least 1: no prime is left to drop, so choose parameters of a greater depth}}
     %a = ckks.rescale %x_0 : !ct_0 -> !ct_0
     // expected-error@+1 {{found result level 0, expected 1: a rescale drops one level}}
     %b = ckks.rescale %x : !ct -> !ct_0
     // expected-error@+1 {{found result level 2, expected 1: a rescale drops one level}}
     %c = ckks.rescale %x : !ct -> !ct
-    // expected-error@+1 {{found result scale 2^16, expected 0.7223906262056194: a rescale at level 2 divides the scale by 90721}}
+    // expected-error@+1 {{found result scale 2^14, expected 0.18059765655140486: a rescale at level 2 divides the scale by 90721}}
     %d = ckks.rescale %x : !ct -> !ct_1
     // expected-error@+1 {{found result components 3, expected 2: this op keeps it}}
     %e = ckks.rescale %x : !ct -> !ct3
 
     // expected-error@+1 {{'ckks.mod_switch': found result level 2, expected at most the operand's 1: dropped primes do not come back}}
     %f = ckks.mod_switch %x_1 : !ct_1 -> !ct
-    // expected-error@+1 {{found result scale 2^6, expected 2^16: this op keeps it}}
+    // expected-error@+1 {{found result scale 2^6, expected 2^14: this op keeps it}}
     %g = ckks.mod_switch %x_1 : !ct_1 -> !ct_0
     // expected-error@+1 {{found result form coefficient, expected evaluation: this op keeps it}}
     %h = ckks.mod_switch %x : !ct -> !coeff
@@ -310,6 +312,10 @@ builtin.module attributes {ckks.parameters = #p} {
     %n = ckks.mod_switch %any : !ckks.ciphertext -> !ct_3
     // expected-error@+1 {{'ckks.rescale': found level 3, expected at most 2}}
     %o = ckks.rescale %x_3 : !ct_3 -> !ckks.ciphertext
+    // expected-error@+1 {{'ckks.negate': found a value of scale 18721.0 at level 1, whose modulus has 15 bits, expected less: rescale products before, or give it a higher level or a smaller scale}}
+    %p = ckks.negate %full : !full
+    // expected-error@+1 {{'ckks.mul_plain': found a value of scale 2^7 at level 0, whose modulus has 7 bits, expected less}}
+    %q = ckks.mul_plain %any, %pt_full : (!ckks.ciphertext, !pt_full) -> !ckks.ciphertext
     func.return
   }
 

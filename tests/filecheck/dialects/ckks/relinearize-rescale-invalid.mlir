@@ -5,7 +5,7 @@
 !ct2 = !ckks.ciphertext<level = 2, scale = 2^12, components = 2, form = evaluation>
 !ct3 = !ckks.ciphertext<level = 2, scale = 2^12, components = 3, form = evaluation>
 !coeff3 = !ckks.ciphertext<level = 2, scale = 2^12, components = 3, form = coefficient>
-!last3 = !ckks.ciphertext<level = 0, scale = 2^12, components = 3, form = evaluation>
+!last3 = !ckks.ciphertext<level = 0, scale = 2^6, components = 3, form = evaluation>
 !down = !ckks.ciphertext<level = 1, scale = 15.937743190661479, components = 2, form = evaluation>
 !down3 = !ckks.ciphertext<level = 1, scale = 15.937743190661479, components = 3, form = evaluation>
 !downc = !ckks.ciphertext<level = 1, scale = 15.937743190661479, components = 2, form = coefficient>
