@@ -128,7 +128,8 @@ class Negation:
 
 ASSIGN_NEGATION = 'fhelium-assign-implementations{{op="{}" implementation="my-negate"{}}}'
 FIRST = f"{ASSIGN_NEGATION.format('ckks.negate', '')},cpu-default"
-LAST = f"{IN_PLACE_ON_CPU},{ASSIGN_NEGATION.format('rns.negate', ' overwrite=true')}"
+INSIDE = ASSIGN_NEGATION.format("rns.negate", " overwrite=true")
+LAST = f"{IN_PLACE_ON_CPU},{INSIDE}"
 
 
 @needs_fma
@@ -153,6 +154,21 @@ def test_implementations_of_others_go_with_the_family(
     assert isinstance(expected, Ciphertext)
     assert torch.equal(found.data, expected.data)
     assert negation.seen == [name]
+
+
+@needs_fma
+def test_an_implementation_of_others_runs_inside_a_fused_region(parameters: Parameters) -> None:
+    program = trace(lambda x, y: -(x + y), parameters)
+    client = client_of(parameters)
+    inputs = client.inputs(program, [message(seed, parameters.slots) for seed in (0, 1)])
+    negation = Negation()
+    registry = complete_registry().with_implementations([negation])
+    pipeline = Pipeline.parse(f"cpu-default,{INSIDE}")
+    executable = OperationBackend(registry).link(Compilation(program), pipeline=pipeline)
+    expected = OperationBackend().link(Compilation(program))
+    [found], [right] = (results_of(each.run(*inputs)) for each in (executable, expected))
+    assert torch.equal(found.data, right.data)
+    assert negation.seen
 
 
 @settings(
