@@ -20,6 +20,9 @@ READERS = {
 }
 """The passes that need more of the parameters than the attribute itself checks."""
 
+OPTIONS = {"fhelium-assign-implementations": {"target": "torch"}}
+"""What passes need to be told whose options all have a default."""
+
 GIVEN = {"q": "97", "p": "193", "scale": "2^6", "security": "none"}
 REFUSED: list[tuple[Mapping[str, str], str]] = [
     ({"q": "289"}, "289 is not a prime"),
@@ -49,10 +52,12 @@ builtin.module attributes {{ckks.parameters = #ckks.parameters<ring_degree = 8,
 def failure_of(name: str, **parameters: str) -> PassFailedException | None:
     """Run a pass, with two ranks where it asks for a number, and return how it fails."""
     kind = get_all_passes()[name]()
-    options = {f.name: 2 for f in fields(kind) if f.default is f.default_factory is MISSING}
+    options: dict[str, object] = {
+        f.name: 2 for f in fields(kind) if f.default is f.default_factory is MISSING
+    }
     program = Program.parse(PROGRAM.format(**{**GIVEN, **parameters}))
     try:
-        kind(**options).apply(Context(), program.module)
+        kind(**options, **OPTIONS.get(name, {})).apply(Context(), program.module)
     except PassFailedException as failure:
         return failure
     return None
