@@ -13,6 +13,7 @@ from xdsl.rewriter import Rewriter
 from fhelium.analyses.collective_windows import Window, windows
 from fhelium.dialects.core import MaterialOp, ResourceOp
 from fhelium.dialects.distributed import CollectiveOp, StartOp, WaitOp, YieldOp
+from fhelium.dialects.memory import placement_attributes
 from fhelium.dialects.rns import ModuliOp
 
 FREE = (ConstantOp, ResourceOp, MaterialOp, ModuliOp, CollectiveOp)
@@ -96,9 +97,15 @@ def _overlap(window: Window) -> None:
 
 
 def _split(op: CollectiveOp) -> tuple[StartOp, WaitOp]:
-    """Return the start of a detached collective, and the wait whose results replace its own."""
+    """Return the start of a detached collective, and the wait whose results replace its own.
+
+    Where the collective runs moves to the start: a region runs on one device.
+    """
     end = YieldOp(*op.results)
     start = StartOp(Region(Block([op, end])))
+    for name, where in placement_attributes(op).items():
+        start.attributes[name] = where
+        del op.attributes[name]
     wait = WaitOp(start)
     for old, new in zip(op.results, wait.results, strict=True):
         old.replace_uses_with_if(new, lambda use: use.operation is not end)

@@ -14,9 +14,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     Nothing is left behind. A device or pipe is not looked at: opening it may take for ever.
     """
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if target.is_file() or not target.exists():
+    if os.path.isfile(path) or not os.path.exists(path):
         with tempfile.TemporaryFile(dir=target.parent):
             pass
 
@@ -28,10 +28,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, mode: int | N
     A new file gets `mode` less the umask from the moment it exists; `mode=None` keeps that of the
     file that was there, if any. Raises `OSError`.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_bytes(content)
+    if os.path.exists(path) and not os.path.isfile(path):
+        # As given: an open pipe, /dev/fd/3, is a link whose target is no path.
+        Path(path).write_bytes(content)
         return
+    target = Path(os.path.realpath(path))
     if mode is None:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")

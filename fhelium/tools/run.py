@@ -371,7 +371,10 @@ def write(path: str | None, rank: int, results: object) -> None:
             stored[name] = value
     meet("the wait for all results")
     if stored and (place := output_of_rank(path, rank)) is not None:
-        files.save(place, stored)
+        try:
+            files.save(place, stored)
+        except OSError as error:
+            raise FileError(f"cannot write '{place}': {error.strerror}") from None
 
 
 if __name__ == "__main__":

@@ -241,6 +241,14 @@ def test_bad_device(work: Workplace, capfd: pytest.CaptureFixture[str]):
     assert "found 'accelerator', expected NAME=DEVICE such as accelerator=cuda:0" in message
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("option", ["--output", "--trace"])
+def test_full_disk(work: Workplace, capfd: pytest.CaptureFixture[str], option: str):
+    assert main(work.arguments(option, "/dev/full")) == 1
+    message = capfd.readouterr().err
+    assert message == "fhelium-run: error: cannot write '/dev/full': No space left on device\n"
+
+
 @pytest.mark.parametrize("option", ["--output", "--trace"])
 def test_unwritable_output(work: Workplace, capfd: pytest.CaptureFixture[str], option: str):
     """It is found before anything is read, linked or run."""

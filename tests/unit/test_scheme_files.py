@@ -15,6 +15,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from fhelium.scheme.atomic_file import check_writable
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
@@ -204,6 +205,19 @@ def test_links_and_pipes_are_written_to_and_not_replaced(tmp_path: Path) -> None
     (tmp_path / "copy").write_bytes(os.read(reader, 1 << 20))
     os.close(reader)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(load(tmp_path / "copy")) == ["x"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no names for open files")
+def test_an_open_pipe_is_written_to(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    try:
+        check_writable(f"/dev/fd/{writer}")
+        save(f"/dev/fd/{writer}", {"x": torch.ones(1)})
+        (tmp_path / "copy").write_bytes(os.read(reader, 1 << 20))
+    finally:
+        os.close(reader)
+        os.close(writer)
     assert list(load(tmp_path / "copy")) == ["x"]
 
 

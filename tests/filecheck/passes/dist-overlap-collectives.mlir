@@ -106,3 +106,13 @@ func.func @fences(%x: !ct, %y: !ct, %group: !dist.group) -> (!ct, !ct, !ct, !ct)
   %n = ckks.negate %y : !ct
   func.return %s, %t, %n, %m : !ct, !ct, !ct, !ct
 }
+
+// Where a collective runs moves to its start: a region runs on one device.
+// CHECK-LABEL: func.func @placed
+// CHECK-NEXT:    %0 = dist.start attributes {mem.device = @gpu0} {
+// CHECK-NEXT:      %1 = dist.all_reduce_add_ciphertext %x in %group : !ct_L1_s6
+func.func @placed(%x: !ct, %group: !dist.group) -> (!ct, !ct) {
+  %s = dist.all_reduce_add_ciphertext %x in %group {mem.device = @gpu0} : !ct
+  %n = ckks.negate %x : !ct
+  func.return %s, %n : !ct, !ct
+}
