@@ -190,9 +190,16 @@ class CostModel:
 
     def _of_fused(self, op: rns.FusedOp) -> Cost:
         """Return the cost of one kernel, or of one op after the other."""
-        family = self._family(op)
+        family, steps = self._family(op), steps_of(op)
+        names = {_recorded(step) for step in steps}
+        if not names <= {None, *_FAMILY_OF}:
+            # Someone else's implementation is called, and so is each of the others.
+            return sum((self.of(step) for step in steps), NOTHING)
         if self._seconds(family, op.name, 1) is None:
-            return sum((self._of_residues(step, family) for step in steps_of(op)), NOTHING)
+            return sum(
+                (self._of_residues(step, None if _recorded(step) else family) for step in steps),
+                NOTHING,
+            )
         words = sum(_words(value.type) for value in (*op.operands, *op.results))
         return self._timed(family, op.name, units_of(op), Cost(bytes=self._bytes(words)))
 

@@ -26,6 +26,7 @@ from fhelium.backend.trace import Trace
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.core import ResourceOp, ResourceType, recorded_in_place
 from fhelium.dialects.distributed import CollectiveOp
+from fhelium.frontends.diagnostics import one_line
 from fhelium.passes.pipeline import Pipeline
 from fhelium.scheme.arguments import check_type
 from fhelium.scheme.parameters import Parameters
@@ -120,7 +121,13 @@ class OperationBackend:
             raise ValueError(str(error)) from None
         chosen = self.registry.resolve(operation, requested=requested, in_place=in_place)
         invocation = describe(operation, parameters)
-        declared = chosen.resource_requirements(invocation)
+        try:
+            declared = chosen.resource_requirements(invocation)
+        except Exception as error:
+            raise ValueError(
+                f"{chosen.name!r} cannot say what {operation.name} needs: "
+                f"{type(error).__name__}: {one_line(error)}"
+            ) from error
         if not isinstance(declared, tuple) or any(
             not isinstance(need, ResourceRequirement) for need in declared
         ):

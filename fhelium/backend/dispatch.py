@@ -71,6 +71,11 @@ class OperationDispatch:
         if is_prepared(implementation):
             prepare = cast("PreparedImplementation", implementation).prepare
             prepared = prepare(invocation, resources, in_place=in_place)
+            if not callable(prepared):
+                raise TypeError(
+                    f"prepare returned a {type(prepared).__name__}, expected a function: return "
+                    "the op as a function of its operands"
+                )
             return prepared if results == 1 else lambda *inputs: checked(prepared(*inputs))
         execute = implementation.execute
         return lambda *inputs: checked(execute(invocation, inputs, resources, in_place=in_place))

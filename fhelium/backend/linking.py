@@ -19,6 +19,7 @@ from fhelium.backend.backend import OperationBackend, message_of
 from fhelium.backend.compilation import Compilation
 from fhelium.backend.dispatch import OperationDispatch, ProgramDispatchTable
 from fhelium.backend.executable import ProgramExecutable
+from fhelium.backend.foreign_results import call_inside_fused_regions
 from fhelium.backend.host_code import STRUCTURE, is_host_op
 from fhelium.backend.nesting import too_deep
 from fhelium.backend.resources import (
@@ -168,6 +169,7 @@ class _Linker:
                     f"{operation.name} is to overwrite its first operand, which {later.name} still "
                     "uses: drop fhelium.in_place, or let this be the last use",
                 )
+        call_inside_fused_regions(dispatches)
         self.check_materials_are_kept(dispatches)
         resource_ops = self.each(ResourceOp)
         bound = self.bind_resources(resource_ops, dispatches)

@@ -79,18 +79,32 @@ def wrapped_result(
     return Plaintext(*state)
 
 
-def check_result(value: object, type: Attribute, parameters: Parameters | None, what: str) -> None:
+def check_result(
+    value: object,
+    type: Attribute,
+    parameters: Parameters | None,
+    what: str,
+    devices: Sequence[torch.device] = (),
+) -> None:
     """Check what an op returned: that residues, and tensors of numbers, are such tensors.
 
-    Raises `TypeError` for another kind or dtype, and `ValueError` for residues of another shape;
-    tensors of numbers may have a batch that their type does not know of.
+    Raises `TypeError` for another kind or dtype, and `ValueError` for residues of another shape, or
+    for a tensor on none of `devices`, if there are any; tensors of numbers may have a batch that
+    their type does not know of.
     """
     element, dimensions = _element(type)
     if isinstance(element, StateType | PolyType):
         data = _tensor(value, torch.int64, what)
         _check_shape(data, (*dimensions, *_residue_shape(element, parameters)), what)
     elif isinstance(type, TensorType) and (dtype := _dtype(element)) is not None:
-        _tensor(value, dtype, what)
+        data = _tensor(value, dtype, what)
+    else:
+        return
+    if devices and data.device not in devices:
+        raise ValueError(
+            f"{what} is on {data.device}, expected {devices[0]}: return it on the device of the "
+            "operands, and move it with mem.transfer"
+        )
 
 
 def check_residues(

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from fhelium.dialects import rns
 from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE
 from fhelium.frontends.diagnostics import nearest
 from fhelium.passes import implementation_families
@@ -29,6 +30,9 @@ class FheliumAssignImplementationsPass(ModulePass):
     A recorded assignment is kept when it is the same, and refused when it differs, unless
     `overwrite=true`, which drops `fhelium.in_place` where the new one is not known to support it. A
     family without `op=` and `value=` also keeps what records an implementation of no family.
+
+    An implementation of no family may keep its results, or return its operands: ops that would
+    overwrite either lose `fhelium.in_place`, as `fhelium-assign-in-place` would not record it.
     """
 
     name = "fhelium-assign-implementations"
@@ -71,7 +75,10 @@ class FheliumAssignImplementationsPass(ModulePass):
             replaced = operation.attributes.get(IMPLEMENTATION) not in (None, StringAttr(name))
             if replaced and name not in implementation_families.IN_PLACE:
                 operation.attributes.pop(IN_PLACE, None)
+            was_of_no_family = _is_of_no_family(operation)
             operation.attributes[IMPLEMENTATION] = StringAttr(name)
+            if _is_of_no_family(operation) and not was_of_no_family:
+                _leave_words_of(operation)
 
     def _assignments(self, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
         operations = self._selected(module)
@@ -121,6 +128,18 @@ def _is_of_no_family(operation: Operation) -> bool:
     """Return whether an op records an implementation that does not come with FHElium."""
     recorded = operation.attributes.get(IMPLEMENTATION)
     return isinstance(recorded, StringAttr) and recorded.data not in OWN_NAMES
+
+
+def _leave_words_of(operation: Operation) -> None:
+    """Drop `fhelium.in_place` from the ops that would overwrite operands or results of an op."""
+    values = [*operation.operands, *operation.results]
+    fused = operation.parent_op()
+    if isinstance(fused, rns.FusedOp):
+        values += [*fused.inputs, *fused.outputs]
+    for value in values:
+        for use in value.uses:
+            if use.index == 0 and use.operation is not operation:
+                use.operation.attributes.pop(IN_PLACE, None)
 
 
 def _hint(name: str, names: list[str], sigil: str = "") -> str:

@@ -85,7 +85,7 @@ def makes_new_words(operation: object) -> bool:
     """Return whether no result of an op shares words with an operand that is still used."""
     if not isinstance(operation, (*ckks.OPERATIONS, *rns.OPERATIONS, rns.FusedOp)):
         return False
-    name = recorded_implementation(operation)
+    names = {recorded_implementation(inner) for inner in operation.walk()}
     # Those of a family make new words, or overwrite where they may.
     shared = operation.has_trait(ViewsOperand) or isinstance(operation, NOT_OWN)
-    return not shared and (name is None or name in OWN_NAMES)
+    return not shared and names <= OWN_NAMES | {None}

@@ -404,6 +404,31 @@ def test_a_call_that_cannot_be_prepared_is_named() -> None:
     )
 
 
+def test_what_prepare_returns_is_callable() -> None:
+    class Forgetful(Prepared):
+        def prepare(self, *arguments: Any, in_place: bool) -> Any:
+            return None
+
+    with pytest.raises(LinkError) as error:
+        linked(IN_PLACE, Forgetful(supports_in_place=True))
+    assert str(error.value).startswith(
+        "probe.mlir:3:11: error: 'probe' cannot prepare probe.op: TypeError: prepare returned a "
+        "NoneType, expected a function: return the op as a function of its operands"
+    )
+
+
+def test_requirements_that_raise_are_named() -> None:
+    class Broken(Probe):
+        def resource_requirements(self, invocation: OperationInvocation) -> Any:
+            raise RuntimeError("no table")
+
+    with pytest.raises(LinkError) as error:
+        linked(IN_PLACE, Broken(supports_in_place=True))
+    assert str(error.value).startswith(
+        "probe.mlir:3:11: error: 'probe' cannot say what probe.op needs: RuntimeError: no table"
+    )
+
+
 CIPHERTEXT = """
 #p = #ckks.parameters<ring_degree = 32, moduli = [[1125899906842177], [1099511630849]],
     special = [35184372137857, 35184372139073], digits = 2, scale = 2^40, secret = ternary,
@@ -427,6 +452,12 @@ builtin.module attributes {ckks.parameters = #p} {
         (lambda x: x[:1], ValueError, "has shape [1, 2, 32], expected [batch..., 2, 2, 32]"),
         (lambda x: x[..., :16], ValueError, "has shape [2, 2, 16], expected [batch..., 2, 2, 32]"),
         (lambda x: x.tolist(), TypeError, "is a list, expected a tensor"),
+        (
+            lambda x: x.to("meta"),
+            ValueError,
+            "is on meta, expected cpu: return it on the device of the operands, and move it with "
+            "mem.transfer",
+        ),
     ],
 )
 def test_a_wrong_result_is_an_error_of_its_op(
@@ -448,6 +479,18 @@ def test_results_may_have_a_batch(batch: tuple[int, ...]) -> None:
     assert torch.equal(result, x + 2)
 
 
+def test_a_result_without_operands_may_be_anywhere() -> None:
+    text = """
+    func.func @main() -> tensor<2xi64> {
+      %a = "probe.op"() : () -> tensor<2xi64>
+      func.return %a : tensor<2xi64>
+    }"""
+    made = Probe(lambda _, inputs, in_place: (torch.ones(2, dtype=torch.int64, device="meta"),))
+    result = linked(text, made, pipeline=Pipeline()).run()
+    assert isinstance(result, Tensor)
+    assert result.is_meta
+
+
 def test_a_prepared_call_returns_its_one_result_itself() -> None:
     class Wrapping(Prepared):
         def prepare(self, *arguments: Any, in_place: bool) -> Callable[..., Any]:
@@ -456,7 +499,9 @@ def test_a_prepared_call_returns_its_one_result_itself() -> None:
     executable = linked(IN_PLACE.replace("{fhelium.in_place}", ""), Wrapping())
     with pytest.raises(TypeError) as error:
         executable.run(torch.tensor([1, 2]))
-    assert str(error.value) == "result 0 of 'probe' is a tuple, expected a tensor"
+    assert str(error.value) == (
+        "result 0 of 'probe' is a tuple, expected a tensor: return the one result itself"
+    )
     assert error.value.__notes__ == ["in probe.op at probe.mlir:3:11"]
 
 

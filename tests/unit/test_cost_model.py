@@ -210,6 +210,19 @@ def test_a_fused_region_is_one_trip_through_memory():
     # Two ops of four polynomials: three and two values in memory. Or three values and a product.
     assert cost("torch") == Cost(bytes=5 * words, milliseconds=4 * (1000.0 + 2000.0))
     assert cost("cpu") == Cost(bytes=3 * words, milliseconds=(3 * 4 + 2 * 4) * 500.0)
+    # One that someone else's implementation runs is a call of its own, and so is the other one.
+    add, product = (
+        op for op in program.module.walk() if op.name in ("rns.add", "rns.mul_constant")
+    )
+    product.attributes[IMPLEMENTATION] = StringAttr("theirs")
+    assert cost("torch") == Cost(bytes=5 * words, milliseconds=4 * 1000.0, unknown=1)
+    add.attributes[IMPLEMENTATION] = StringAttr("torch-rns-add")
+    assert cost("cpu") == cost("torch")
+    # An op of a region without a kernel takes the time of what it records.
+    product.attributes.pop(IMPLEMENTATION)
+    add.attributes[IMPLEMENTATION] = StringAttr("cpu-rns-add")
+    parts.append(sample("cpu", "rns.add", 1, 0.25))
+    assert cost("torch") == Cost(bytes=5 * words, milliseconds=4 * (250.0 + 2000.0))
 
 
 @pytest.mark.parametrize(("message", "split"), [(0.11, False), (0.09, True)])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -169,6 +170,78 @@ def test_an_implementation_of_others_runs_inside_a_fused_region(parameters: Para
     [found], [right] = (results_of(each.run(*inputs)) for each in (executable, expected))
     assert torch.equal(found.data, right.data)
     assert negation.seen
+
+
+@needs_fma
+@pytest.mark.parametrize("name", ["my-negate", "cpu-rns-negate"])
+def test_the_default_of_others_runs_inside_a_fused_region(
+    parameters: Parameters, name: str
+) -> None:
+    """Whatever the op records: nothing, or a name that is ours elsewhere."""
+    program = trace(lambda x, y: -(x + y), parameters)
+    client = client_of(parameters)
+    inputs = client.inputs(program, [message(seed, parameters.slots) for seed in (0, 1)])
+    negation = Negation(name, (rns.NegateOp,), only_by_name=False)
+    ours = complete_registry().implementations
+    rest = [each for each in ours if rns.NegateOp not in each.operation_types]
+    assign = 'fhelium-assign-implementations{{op="{}" implementation="{}"}}'.format
+    recorded = [] if name == "my-negate" else [assign("rns.negate", name)]
+    fused = assign("rns.fused", "cpu-rns-fused")
+    pipeline = Pipeline.parse(",".join(["rns-default", "rns-fuse", *recorded, fused]))
+    backend = OperationBackend(OperationImplementationRegistry([*rest, negation]))
+    executable = backend.link(Compilation(program), pipeline=pipeline)
+    [found] = results_of(executable.run(*inputs))
+    [right] = results_of(OperationBackend().link(Compilation(program)).run(*inputs))
+    assert torch.equal(found.data, right.data)
+    assert negation.seen
+    operations = executable.manifest["operations"]
+    assert isinstance(operations, list)
+    names = ["torch-rns-fused", "torch-rns-add", name]
+    assert [each["implementation"] for each in operations] == names
+
+
+class Memo(Negation):
+    """It computes once, and returns that again."""
+
+    known: ClassVar[list[torch.Tensor]] = []
+
+    def execute(self, *arguments: Any, **options: Any) -> tuple[torch.Tensor, ...]:
+        if not self.known:
+            self.known.extend(super().execute(*arguments, **options))
+        return (self.known[0],)
+
+
+class Unchanged(Negation):
+    """It returns its operand."""
+
+    def execute(
+        self,
+        invocation: OperationInvocation,
+        inputs: tuple[torch.Tensor, ...],
+        *arguments: Any,
+        **options: Any,
+    ) -> tuple[torch.Tensor, ...]:
+        return inputs[:1]
+
+
+@needs_fma
+@pytest.mark.parametrize("kind", [Memo, Unchanged])
+@pytest.mark.parametrize("pipeline", ["cpu-default", IN_PLACE_ON_CPU], ids=["default", "lowered"])
+def test_results_of_others_are_not_overwritten(
+    parameters: Parameters, kind: type[Negation], pipeline: str
+) -> None:
+    program = trace(lambda x: (-x) * 0.5, parameters)
+    [x] = client_of(parameters).inputs(program, [message(0, parameters.slots)])
+    assert isinstance(x, Ciphertext)
+    before = x.data.clone()
+    Memo.known.clear()
+    registry = complete_registry().with_implementations([kind()])
+    executable = OperationBackend(registry).link(
+        Compilation(program), pipeline=Pipeline.parse(f"{pipeline},{INSIDE}")
+    )
+    first, second = (results_of(executable.run(x))[0].data.clone() for _ in range(2))
+    assert torch.equal(first, second)
+    assert torch.equal(x.data, before)
 
 
 @settings(

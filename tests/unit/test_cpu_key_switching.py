@@ -243,3 +243,5 @@ def test_wrong_inputs_are_refused() -> None:
         at.plan.rotate(x[..., :-1, :], 5, key)
     with pytest.raises(TypeError, match=r"residues are torch.int64"):
         at.plan.rotate(x.double(), 5, key)
+    with pytest.raises(ValueError, match="x is on meta, expected cpu like the key: move it"):
+        at.plan.rotate(x.to("meta"), 5, key)

@@ -26,7 +26,7 @@ from fhelium.kernels.cpu.launch import Entries, launch
 from fhelium.kernels.cpu.loader import CompiledKernel, compiled
 from fhelium.kernels.cpu.sizes import SizeError
 from fhelium.kernels.ring import Ring
-from fhelium.passes.implementation_families import FAMILIES, OWN_NAMES
+from fhelium.passes.implementation_families import FAMILIES
 
 Tensor = torch.Tensor
 
@@ -214,9 +214,6 @@ def _fused_call(
     outline, limbs = invocation.attributes["outline"], invocation.operand_prime_ids[0]
     assert isinstance(outline, Outline)
     assert limbs is not None
-    recorded = {step.implementation for step in outline.steps}
-    if not recorded <= OWN_NAMES | {None}:
-        return None  # Another package's implementation runs one of the ops.
     components = tuple(count or 0 for count in invocation.operand_components)
     try:
         return FusedCall.of(ring, machine, limbs, outline, components)

@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from fhelium.dialects.core import recorded_implementation, recorded_in_place
+from fhelium.dialects.core import recorded_in_place
 from fhelium.dialects.rns.arithmetic import (
     AddConstantOp,
     AddOp,
@@ -62,8 +62,6 @@ class Step:
     operation: type[Operation]
     operands: tuple[int, ...]
     integer: int | None = None
-    implementation: str | None = None
-    """The name that the op records, if any."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class FusedOp(IRDLOperation):
                     integer = op.galois_element.value.data
                 case _:
                     integer = None
-            steps.append(Step(type(op), operands, integer, recorded_implementation(op)))
+            steps.append(Step(type(op), operands, integer))
             numbers[op.results[0]] = len(numbers)
         raise ValueError("found no rns.yield at the end of rns.fused")
 

@@ -271,6 +271,8 @@ class KeySwitch:
 
     def _batch(self, x: Tensor, components: int) -> tuple[int, ...]:
         self.ring.check(self._split.limbs, x)
+        if not x.is_cpu:
+            raise ValueError(f"x is on {x.device}, expected cpu like the key: move it")
         if x.shape[-3] != components:
             raise ValueError(f"x has {x.shape[-3]} components, expected {components}")
         return tuple(x.shape[:-3])
