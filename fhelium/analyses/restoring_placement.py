@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from fhelium.analyses.encrypted_steps import Kind, Operand, Step, ciphertexts_of
 from fhelium.analyses.insertion import insert_behind
@@ -26,6 +27,7 @@ class Restoring:
 
     avoids: steps that take raised values too, but are dearer then.
     waits_for: a step behind which a value is restored rather than before.
+    unused_rests: whether a result that nothing uses comes to rest too, unless `dce` drops its op.
     """
 
     raises: Collection[Kind]
@@ -34,11 +36,21 @@ class Restoring:
     op_name: str
     avoids: Collection[Kind] = ()
     waits_for: Kind | None = None
+    unused_rests: bool = False
 
     def is_indifferent(self, step: Step) -> bool:
         """Return whether the results of a step are raised when all its operands are."""
         active = (*self.raises, *self.needs_rest, self.restores, Kind.ENTER)
         return step.kind not in active
+
+    def rests_unused(self, step: Step) -> bool:
+        """Return whether the results of a step are to be at rest because nothing uses them."""
+        results = [result for result in step.results if isinstance(result, OpResult)]
+        return (
+            self.unused_rests
+            and not any(result.uses for result in results)
+            and not is_trivially_dead(step.operation)
+        )
 
 
 @dataclass(frozen=True)
@@ -85,13 +97,19 @@ def fewest(function: FuncOp, steps: Sequence[Step], restoring: Restoring) -> Pla
     Raises `PassFailure` for a restoring op in the program whose operand can't be raised.
     """
     graph = Graph("source", "sink")
-    for value in {operand.value for step in steps for operand in step.operands}:
-        # Any restoring op is worse than all that is to be avoided.
-        graph.edge(("raised", value), ("for all", value), len(steps) + 1)
+    values = {operand.value for step in steps for operand in step.operands}
+    # Any restoring op is worse than all that is to be avoided. A raised result that is unused is
+    # worse than all restoring ops, but no error: the program may hold a restoring op that takes it.
+    restoring_cost = len(steps) + 1
+    unused_cost = restoring_cost * (len(values) + 1)
+    for value in values:
+        graph.edge(("raised", value), ("for all", value), restoring_cost)
     for step in steps:
         indifferent = restoring.is_indifferent(step)
         if step.kind in restoring.avoids:
             graph.edge(("raised", step.results[0]), "sink", 1)
+        if indifferent and restoring.rests_unused(step):
+            graph.edge(("raised", step.results[0]), "sink", unused_cost)
         for result in step.results:
             if step.kind in restoring.raises:
                 graph.edge("source", ("raised", result))

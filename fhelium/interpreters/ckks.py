@@ -7,16 +7,25 @@ operand, and programs run before they are scheduled as after.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from xdsl.dialects.builtin import AnyFloat, TensorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from fhelium.dialects import ckks
 from fhelium.dialects.core import ResourceOp
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions, real_numbers
 from fhelium.interpreters.packing import PackingFunctions
-from fhelium.interpreters.structure import call, interpreter_of, keep
+from fhelium.interpreters.structure import call, interpreter_of, keep, scalar_input
+
+_NUMBER = (AnyFloat, IndexType, IntegerType)
 
 
 def _add(_: "CkksFunctions", __: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
@@ -137,22 +146,19 @@ def evaluate(
     """Run a function of a `ckks` program on the vectors in its slots and return its results.
 
     Inputs are arrays `[..., slots]`, all with as many slots, or of the shapes of their types where
-    those are tensors of real numbers; materials are those of the program. Raises `ValueError` for
-    inputs of another number or of several numbers of slots, and for imaginary parts of what is
-    real, and xDSL's `InterpretationError` for ops of other dialects.
+    those are public: tensors of numbers, and single ones. Materials are those of the program.
+    Raises `ValueError` for inputs of another number or of several numbers of slots, and for
+    imaginary parts of what is real, and xDSL's `InterpretationError` for ops of other dialects.
     """
     body = program.function(function).body.block
     if len(inputs) != len(body.args):
         raise ValueError(f"found {len(inputs)} inputs, expected {len(body.args)}")
-    numbers = [
-        isinstance(a.type, TensorType) and isinstance(a.type.element_type, AnyFloat)
-        for a in body.args
+    types = [argument.type for argument in body.args]
+    arrays = [
+        real_numbers(each, f"input {position}") if _is_public(type) else np.asarray(each)
+        for position, (each, type) in enumerate(zip(inputs, types, strict=True))
     ]
-    arrays = tuple(
-        real_numbers(each, f"input {position}") if numbers[position] else np.asarray(each)
-        for position, each in enumerate(inputs)
-    )
-    vectors = [each for each, public in zip(arrays, numbers, strict=True) if not public] or arrays
+    vectors = [a for a, type in zip(arrays, types, strict=True) if not _is_public(type)] or arrays
     slots = {array.shape[-1] for array in vectors if array.ndim}
     if len(slots) != 1:
         raise ValueError(
@@ -164,4 +170,16 @@ def evaluate(
         PackingFunctions(),
         CkksFunctions(*slots),
     )
-    return call(interpreter, function, arrays)
+    values = (
+        scalar_input(array, type, position) if isinstance(type, _NUMBER) else array
+        for position, (array, type) in enumerate(zip(arrays, types, strict=True))
+    )
+    results = call(interpreter, function, tuple(values))
+    return tuple(
+        np.asarray(each.value.data) if isinstance(each, IntegerAttr | FloatAttr) else each
+        for each in results
+    )
+
+
+def _is_public(type: Attribute) -> bool:
+    return isinstance(type.element_type if isinstance(type, TensorType) else type, _NUMBER)

@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.interpreter import (
     Interpreter,
     InterpreterFunctions,
@@ -32,7 +33,7 @@ from fhelium.dialects.rns.types import BasisAttr, Form, PolyType
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions
 from fhelium.interpreters.packing import PackingFunctions
-from fhelium.interpreters.structure import call, interpreter_of
+from fhelium.interpreters.structure import call, interpreter_of, scalar_input
 from fhelium.scheme.parameters import Parameters
 
 Residues = NDArray[np.object_]
@@ -330,10 +331,11 @@ def evaluate(
 ) -> tuple[Residues, ...]:
     """Run a function of an `rns` program on residues and return its results.
 
-    Inputs and `Program.materials` are integer arrays of the shapes of payloads, `keys` the tensors
-    of switching keys by symbol. Raises `ValueError` for inputs of another number and for a program
-    without parameters, `KeyError` for a key that is missing, and xDSL's `InterpretationError` for
-    ops of other dialects.
+    Inputs and `Program.materials` are integer arrays of the shapes of payloads, or one number for
+    the type of one; `keys` are the tensors of switching keys by symbol. Raises `ValueError` for
+    inputs of another number, what is no such number, and for a program without parameters,
+    `KeyError` for a key that is missing, and xDSL's `InterpretationError` for ops of other
+    dialects.
     """
     body = program.function(function).body.block
     if len(inputs) != len(body.args):
@@ -348,7 +350,13 @@ def evaluate(
         PackingFunctions(),
         RnsFunctions(Parameters.from_attribute(attribute), keys or {}),
     )
-    return call(interpreter, function, tuple(integers(each) for each in inputs))
+    values = (
+        scalar_input(np.asarray(each), argument.type, position)
+        if isinstance(argument.type, IndexType | IntegerType)
+        else integers(each)
+        for position, (each, argument) in enumerate(zip(inputs, body.args, strict=True))
+    )
+    return call(interpreter, function, tuple(values))
 
 
 def _material(value: object) -> object:

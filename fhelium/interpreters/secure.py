@@ -9,6 +9,7 @@ from numpy.polynomial import chebyshev, polynomial
 from numpy.typing import ArrayLike, NDArray
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.interpreters.func import FuncFunctions
+from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects import secure
 from fhelium.dialects.secure.arithmetic import Basis
@@ -97,7 +98,7 @@ def evaluate(
     """Run a function of a `secure` program on plain numbers and return its results.
 
     Inputs, results and `Program.materials` are float64 arrays of the shapes of their types. Raises
-    `ValueError` for inputs of another number or shape or with an imaginary part, and xDSL's
+    `ValueError` for inputs of another number, type or shape or with an imaginary part, and xDSL's
     `InterpretationError` for ops of other dialects.
     """
     body = program.function(function).body.block
@@ -108,7 +109,10 @@ def evaluate(
         for position, each in enumerate(inputs)
     ]
     for argument, array in zip(body.args, arrays, strict=True):
-        expected = shape_of(argument, "an input")
+        try:
+            expected = shape_of(argument, "an input")
+        except VerifyException as error:
+            raise ValueError(f"input {argument.index}: {error}") from None
         if array.shape != expected:
             raise ValueError(
                 f"input {argument.index} has shape {list(array.shape)}, expected {list(expected)}"

@@ -5,9 +5,11 @@ with more dimensions in front.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+from numpy.typing import NDArray
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import IndexType, ModuleOp, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import AnyFloat, IndexType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.interpreter import (
     Interpreter,
     InterpreterFunctions,
@@ -22,7 +24,7 @@ from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.builtin import scalar_attr
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
 
 from fhelium.dialects import distributed
@@ -55,6 +57,16 @@ class LastOp(Interpreter.Listener):
 
     def will_interpret_op(self, op: Operation, args: PythonValues) -> None:
         self.operation = op
+
+
+def scalar_input(array: NDArray[Any], type: Attribute, position: int) -> Attribute:
+    """Return a number as xDSL's interpreters take it. Raises `ValueError` for what is none."""
+    if array.ndim or (not isinstance(type, AnyFloat) and array.dtype.kind not in "biu"):
+        raise ValueError(
+            f"input {position} has shape {list(array.shape)} and dtype {array.dtype}, expected one "
+            f"number of type {type}"
+        )
+    return scalar_attr(array.item(), type, 64)
 
 
 def call(interpreter: Interpreter, function: str, inputs: PythonValues) -> PythonValues:

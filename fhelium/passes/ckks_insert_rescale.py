@@ -1,7 +1,6 @@
 """`ckks-insert-rescale`: bring products back to the scale of a level."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from xdsl.context import Context
@@ -12,12 +11,20 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fhelium.analyses.encrypted_steps import (
+    KINDS,
     Kind,
+    Operand,
     ciphertexts_of,
     encrypted_functions,
     steps_of,
 )
-from fhelium.analyses.restoring_placement import Restoring, at_once, fewest, restore
+from fhelium.analyses.restoring_placement import (
+    Placement,
+    Restoring,
+    at_once,
+    fewest,
+    restore,
+)
 from fhelium.analyses.state_assignment import without_level
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
@@ -31,6 +38,8 @@ RESCALE = Restoring(
     op_name=ckks.RescaleOp.name,
     avoids=(Kind.MOVE,),
     waits_for=Kind.RELINEARIZE,
+    # A raised result takes the room of a level, also when it is thrown away.
+    unused_rests=True,
 )
 
 
@@ -52,7 +61,8 @@ class CkksInsertRescalePass(ModulePass):
     Dathathri et al., "EVA" (PLDI 2020, section 4): every level drops one scale, so that is once a
     product on each path. A product with an integer becomes `ckks.mul_integer`, which needs no
     rescale. Rescales that are there already stay. A function whose ciphertexts all have their
-    scales is left alone. Run it before `ckks-assign-levels`: a product that has a level is refused.
+    scales is left alone. Run it before `ckks-assign-levels`, which leaves no level for a rescale:
+    a function that has been there is refused. Levels that a program was written with stay.
     """
 
     name = "ckks-insert-rescale"
@@ -69,7 +79,8 @@ class CkksInsertRescalePass(ModulePass):
                 placement = fewest(function, steps, RESCALE)
             else:
                 placement = at_once(steps, RESCALE)
-            restore(placement, partial(_rescale, function))
+            _check_levels(function, placement)
+            restore(placement, _rescale)
 
 
 def _multiply_by_integers(function: FuncOp) -> None:
@@ -84,12 +95,40 @@ def _multiply_by_integers(function: FuncOp) -> None:
             Rewriter.replace_op(op, product)
 
 
-def _rescale(function: FuncOp, value: SSAValue) -> ckks.RescaleOp:
-    level = CiphertextType.of(value).level
-    if level is not None:
-        raise PassFailure(
-            value.owner if isinstance(value.owner, Operation) else function,
-            f"found a product at level {level} that takes a rescale, expected no level yet: run "
-            "ckks-insert-rescale before ckks-assign-levels",
-        )
+def _check_levels(function: FuncOp, placement: Placement) -> None:
+    """Refuse levels that leave no room for a rescale."""
+    assigned = all(map(_is_assigned, ciphertexts_of(function)))
+    for operand in placement.restored:
+        value, type = operand.value, CiphertextType.of(operand.value)
+        problem = None
+        if assigned:
+            problem = (
+                f"found a product at level {type.level} that takes a rescale, expected no level "
+                "yet: run ckks-insert-rescale before ckks-assign-levels"
+            )
+        elif type != without_level(type) and not _takes_any_level(operand):
+            problem = (
+                f"found a product of type {type} that {operand.operation.name} takes rescaled, "
+                "expected neither level nor scale: leave them out for ckks-assign-levels and "
+                "ckks-assign-scales to find"
+            )
+        if problem is not None:
+            raise PassFailure(
+                value.owner if isinstance(value.owner, Operation) else function, problem
+            )
+
+
+def _is_assigned(value: SSAValue) -> bool:
+    """Return whether a value has what `ckks-assign-levels` writes on every one."""
+    type = CiphertextType.of(value)
+    return type.level is not None and type.form is not None
+
+
+def _takes_any_level(operand: Operand) -> bool:
+    """Return whether an op lets the level of an operand differ from those of its other types."""
+    kind = KINDS.get(type(operand.operation))
+    return kind in (Kind.MULTIPLY, Kind.SCALE, Kind.SWITCH, Kind.LEAVE)
+
+
+def _rescale(value: SSAValue) -> ckks.RescaleOp:
     return ckks.RescaleOp(value, without_level(CiphertextType.of(value)))

@@ -14,9 +14,10 @@ from xdsl.utils.arg_spec import (
     SpecTokenKind,
     parse_pipeline,
 )
-from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.exceptions import ArgSpecParseError, ParseError
 
 _VALUE = re.compile(r"(?<=[=,])[^\s=,{}\"]+")
+_UNWRITTEN = re.compile(r"[\r\f\v]")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
 
 
@@ -31,6 +32,11 @@ def specs_from_text(kind: str, text: str) -> tuple[ArgSpec, ...]:
         _check_repeated(text)
     except ArgSpecParseError as error:
         raise SpecError(f"in the {kind} {text!r}: {_syntax_message(error, text)}") from None
+    except (ParseError, UnicodeDecodeError):  # of what is in quotes
+        raise SpecError(
+            f"in the {kind} {text!r}: found another escape in quotes than \\n, \\t, \\\\ and "
+            '\\", expected one of these'
+        ) from None
     return specs
 
 
@@ -45,7 +51,17 @@ def spec_from_text(kind: str, text: str) -> ArgSpec:
 
 
 def text_of_spec(spec: ArgSpec) -> str:
-    """Return the text that reads back as `spec`, on any machine."""
+    """Return the text that reads back as `spec`, on any machine.
+
+    Raises `SpecError` for an option with a character that no text has.
+    """
+    for name, values in spec.parameters.items():
+        for value in values:
+            if isinstance(value, str) and (unwritten := _UNWRITTEN.search(value)):
+                raise SpecError(
+                    f"found {unwritten.group()!r} in the option '{name}' of '{spec.name}', "
+                    "expected text without it: xDSL has no escape for it"
+                )
     options = " ".join(
         f"{name}={','.join(map(_text_of_value, values))}" if values else name
         for name, values in spec.parameters.items()

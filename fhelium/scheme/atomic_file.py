@@ -4,8 +4,21 @@ import errno
 import os
 import secrets
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str], target: Path) -> Iterator[None]:
+    """Name the path in an error, or the folder that is not there, instead of a temporary file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        name = str(path) if target.parent.is_dir() else str(target.parent)
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -17,7 +30,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if os.path.isfile(path) or not os.path.exists(path):
-        with tempfile.TemporaryFile(dir=target.parent):
+        with _named(path, target), tempfile.TemporaryFile(dir=target.parent):
             pass
 
 
@@ -37,12 +50,13 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, mode: int | N
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
+        with _named(path, target):
+            descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

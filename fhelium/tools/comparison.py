@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     IntegerAttr,
+    IntegerType,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -84,13 +85,13 @@ class Comparison:
     def of(self, program: Program, inputs: Sequence[ArrayLike]) -> list[ComparedValue]:
         """Compare a program whose states are all assigned, on the vectors in its slots.
 
-        `inputs` are arrays `[..., slots]`; the materials of `program` are plain: vectors for
-        plaintexts, arrays for other tensors. Raises `ProgramError`, `PassFailure`, and what running
-        it raises.
+        `inputs` are arrays `[..., slots]`, or public numbers as they are; the materials of
+        `program` are plain: vectors for plaintexts, arrays for other tensors. Raises
+        `ProgramError`, `PassFailure`, and what running it raises.
         """
         observed = program.clone()
         values = observe(observed, CiphertextType)
-        arrays = [np.asarray(each, dtype=np.complex128) for each in inputs]
+        arrays = [np.asarray(each) for each in inputs]
         bounds = self._bounds(observed, arrays, values)
         expected = _last(on_slots.evaluate(observed, *arrays), len(values))
         types = observed.function().function_type.inputs
@@ -104,26 +105,28 @@ class Comparison:
             if isinstance(value.owner, Operation)
         ]
 
-    def encrypted(self, slots: Slots, type: Attribute) -> Value:
-        """Return a vector as what an argument or material of `type` takes."""
+    def encrypted(self, numbers: NDArray[Any], type: Attribute) -> Value:
+        """Return a vector, or public numbers, as what an argument or material of `type` takes."""
         state = element_of(type)
         if not isinstance(state, StateType):
-            return torch.from_numpy(np.ascontiguousarray(slots.real))
+            return torch.from_numpy(np.array(numbers))
         parameters = self.secret_key.parameters
+        slots = np.asarray(numbers, dtype=np.complex128)
         plaintext = encode(slots, parameters, level=state.level, scale=state.scale)
         if isinstance(state, PlaintextType):
             return plaintext
         return encrypt(plaintext, self.secret_key)
 
     def _bounds(
-        self, program: Program, inputs: Sequence[Slots], values: Sequence[SSAValue]
+        self, program: Program, inputs: Sequence[NDArray[Any]], values: Sequence[SSAValue]
     ) -> list[float]:
-        known = [*inputs, *(np.asarray(each) for each in program.materials.values())]
+        given = [*inputs, *(np.asarray(each) for each in program.materials.values())]
+        known = [each for each in given if each.dtype.kind in "fc"]  # integers are no message
         largest = max((float(np.abs(each).max(initial=0.0)) for each in known), default=1.0)
         annotated = program.clone()
         originals = list(program.module.walk())
         operations = list(annotated.module.walk())
-        replace_lengths(annotated, inputs)
+        replace_known(annotated, inputs)
         Pipeline((CkksAnnotateErrorPass(largest=largest, ranks=1),)).apply(annotated)
         bits: dict[object, float] = {}
         for original, op in zip(originals, operations, strict=True):
@@ -135,7 +138,7 @@ class Comparison:
     def _materials(self, program: Program) -> Mapping[str, object]:
         return {
             op.symbol_name: self.encrypted(
-                np.asarray(program.materials[op.symbol_name], dtype=np.complex128), op.result.type
+                np.asarray(program.materials[op.symbol_name]), op.result.type
             )
             for op in program.module.walk()
             if isinstance(op, MaterialOp) and op.symbol_name in program.materials
@@ -172,9 +175,19 @@ def compare_residues(
     return compared
 
 
-def replace_lengths(program: Program, inputs: Sequence[Slots]) -> None:
-    """Write the lengths of the inputs out: the error of a loop depends on how often it runs."""
-    arguments = program.function().body.block.args
+def replace_known(program: Program, inputs: Sequence[NDArray[Any]]) -> None:
+    """Write integers among the inputs, and the lengths of others, out as constants: the error of a
+    loop depends on how often it runs.
+    """
+    block = program.function().body.block
+    arguments, first = block.args, block.first_op
+    assert first is not None
+    for argument, array in zip(arguments, inputs, strict=True):
+        if isinstance(argument.type, IndexType | IntegerType):
+            number = IntegerAttr(int(array), argument.type, truncate_bits=True)
+            constant = arith.ConstantOp(number)
+            block.insert_op_before(constant, first)
+            argument.replace_all_uses_with(constant.result)
     for op in list(program.module.walk()):
         if isinstance(op, tensor.DimOp) and op.source in arguments:
             dimension = op.index.owner

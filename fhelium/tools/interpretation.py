@@ -152,7 +152,7 @@ def interpret(
             results = list(evaluate(with_plain_materials(program, secret_key), *inputs))
     named: dict[str, torch.Tensor] = {}
     for name, array in zip(result_names(len(results)), results, strict=True):
-        named[name] = torch.from_numpy(np.ascontiguousarray(array.real))
+        named[name] = torch.from_numpy(np.array(array.real, order="C"))
         if np.iscomplexobj(array) and array.imag.any():
-            named[f"{name}.imaginary"] = torch.from_numpy(np.ascontiguousarray(array.imag))
+            named[f"{name}.imaginary"] = torch.from_numpy(np.array(array.imag, order="C"))
     return named

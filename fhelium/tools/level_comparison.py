@@ -22,6 +22,7 @@ from fhelium.backend import (
     installed_registry,
 )
 from fhelium.frontends.diagnostics import place_of
+from fhelium.frontends.input_names import input_names
 from fhelium.frontends.packed_values import packed_inputs, packed_results
 from fhelium.interpreters import ckks as on_slots
 from fhelium.interpreters import secure as on_tensors
@@ -80,6 +81,8 @@ def compare_levels(
         _report(console, program, found, "rns against exact integers", "differing residues")
         return
     inputs = plain_inputs(program, values, secret_key)
+    for name, array in zip(input_names(program), inputs, strict=True):
+        _check_finite(f"input {name}", array)
     prepared, lowering = _prepared(program, level, pipeline)
     parameters = parameters_for(prepared)
     if secret_key is None:
@@ -87,6 +90,8 @@ def compare_levels(
         keys = generate_program_keys(prepared, secret_key)
         resources = resources.overlay(keys, override=True)
     plain = with_plain_materials(prepared, secret_key)
+    for name, material in plain.materials.items():
+        _check_finite(f"material @{name}", np.asarray(material))
     if level == "secure":
         source = with_plain_materials(program, secret_key)
         inputs = _compare_packing(console, source, plain, inputs)
@@ -129,6 +134,8 @@ def _compare_packing(
     with interpreting(source):
         expected = on_tensors.evaluate(source, *inputs)
         found = on_slots.evaluate(packed, *slots)
+    for position, clear in enumerate(expected):
+        _check_finite(f"on plain tensors, result {position}", clear)
     types = packed_results(packed)
     for position, (clear, array, type) in enumerate(zip(expected, found, types, strict=True)):
         if type is None:
@@ -142,6 +149,14 @@ def _compare_packing(
             )
     console.print(f"plain slots against plain tensors: all {len(expected)} results agree")
     return slots
+
+
+def _check_finite(what: str, array: Array) -> None:
+    if not np.isfinite(array).all():
+        raise PlainRunError(
+            f"{what} has infinite values or NaN, expected finite numbers: no ciphertext holds "
+            "others"
+        )
 
 
 def _report(

@@ -7,11 +7,12 @@ plaintext stands for the vector in it; reading a ciphertext takes the secret key
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import AnyFloat, TensorType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 
@@ -34,7 +35,7 @@ from fhelium.scheme.encryption import decrypt
 from fhelium.scheme.keys import SecretKey
 from fhelium.scheme.parameters import Parameters
 
-Array = NDArray[np.float64 | np.complex128]
+Array = NDArray[Any]
 Values = Mapping[str, files.Storable]
 
 
@@ -106,9 +107,10 @@ def plain_inputs(program: Program, values: Values, secret_key: SecretKey | None)
     if attribute is not None:
         slots = attribute.ring_degree.data // 2
     else:
-        slots = max((array.shape[-1] for array in arrays if array.ndim), default=1)
+        vectors = [a for a, type in zip(arrays, types, strict=True) if is_encoded(type) and a.ndim]
+        slots = max((array.shape[-1] for array in vectors), default=1)
     for (name, array), type in zip(inputs, types, strict=True):
-        if not array.ndim or (is_encoded(type) and array.shape[-1] > slots):
+        if is_encoded(type) and (not array.ndim or array.shape[-1] > slots):
             raise PlainRunError(
                 f"input {name} has shape {list(array.shape)}, expected vectors of at most {slots} "
                 "slots"
@@ -128,7 +130,11 @@ def filled_inputs(program: Program, inputs: Sequence[Array], slots: int) -> list
 def residue_inputs(program: Program, values: Values) -> list[torch.Tensor]:
     """Return the inputs of a program of rns: the payloads that a run takes."""
     payloads: list[torch.Tensor] = []
-    for name, value in ordered(program, values):
+    types = program.function().function_type.inputs
+    for (name, value), type in zip(ordered(program, values), types, strict=True):
+        if isinstance(type, IndexType | IntegerType):
+            payloads.append(torch.from_numpy(numbers(name, value, type, None)))
+            continue
         data = value if isinstance(value, torch.Tensor) else value.data
         if data.dtype != torch.int64:
             raise PlainRunError(
@@ -153,21 +159,22 @@ def with_plain_materials(program: Program, secret_key: SecretKey | None) -> Prog
         array = numbers(f"material @{name}", value, types[name], secret_key)
         if is_encoded(types[name]) and attribute is not None:
             array = filled(array, attribute.ring_degree.data // 2)
-        materials[name] = array if array.imag.any() else array.real
+        materials[name] = array if np.imag(array).any() else np.real(array)
     return Program(program.module, program.sources, materials)
 
 
 def numbers(name: str, value: object, type: Attribute, secret_key: SecretKey | None) -> Array:
-    """Return the numbers that stand for a value of `type`; public tensors are those of a run.
+    """Return the numbers that stand for a value of `type`; public ones are those of a run, in the
+    dtype that a run takes.
 
     Raises `PlainRunError`, which calls the value `name`.
     """
-    if isinstance(type, TensorType) and isinstance(type.element_type, AnyFloat):
+    if isinstance(element_of(type), AnyFloat | IndexType | IntegerType):
         try:
-            checked_payload(value, type, None, name)
+            payload = checked_payload(value, type, None, name)
         except (TypeError, ValueError) as error:
             raise PlainRunError(str(error)) from None
-        return plain(name, value, None).real
+        return np.asarray(payload.detach().cpu() if isinstance(payload, torch.Tensor) else payload)
     if not isinstance(type, SecretType):
         return plain(name, value, secret_key)
     if isinstance(value, torch.Tensor) and value.is_complex():

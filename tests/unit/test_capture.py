@@ -264,7 +264,7 @@ def test_every_refusal_has_the_operator_its_line_and_what_to_use():
             "max_pool2d(",
             "max_pool2d: found no meaning of it on secrets: use nn.AvgPool2d",
         ),
-        ("self.act(x.", "expand: found no meaning of it on secrets: use torch.ones(n, 1) @ x"),
+        ("self.act(x.", "expand: found no meaning of it on secrets: use torch.ones(n, 1) @ x.resh"),
         (
             "self.act(x.",
             "silu in 'act': found no polynomial for it, expected one: pass activations={'silu': "
@@ -296,6 +296,7 @@ def test_a_module_without_lines_of_its_own_is_named():
 IMAGE = torch.zeros(2, 4, 4, dtype=torch.float64)
 REFUSED = {
     "x.reshape(2, 2) * torch.ones(3, 2, 2)": "a secret of shape 2x2 that broadcasts to 3x2x2",
+    "x * x.mean()": "repeat one number by torch.ones(n, 1) @ x.reshape(1), or repeat in the client",
     "x[0:2]": "slice: found no meaning of it on secrets",
     "x / x": "found a division by what is not known before it runs, expected a constant",
     "1 / x": "reciprocal",

@@ -56,7 +56,7 @@ HINTS = {
     "F.softmax(x, 0)": ("softmax", "return the scores: the client takes the softmax"),
     "F.layer_norm(x, (4,))": ("layer_norm", "use nn.BatchNorm1d, whose statistics are constants"),
     "F.dropout(x, 0.5, True)": ("native_dropout", "the model is in training mode, so call"),
-    "x.expand(2, 4)": ("expand", "use torch.ones(n, 1) @ x to repeat one number, or repeat in"),
+    "x.expand(2, 4)": ("expand", "use torch.ones(n, 1) @ x.reshape(1) to repeat one number, or"),
     "F.scaled_dot_product_attention(x.view(1, 2, 2), x.view(1, 2, 2), x.view(1, 2, 2))": (
         "scaled_dot_product_attention",
         "return queries, keys and values: the client computes the attention",
@@ -111,7 +111,9 @@ def test_a_hint_is_for_what_has_no_rule():
 def test_what_hints_say_can_be_compiled():
     advice = [
         "torch.eye(4)[1:2] @ x",  # instead of x[1]
-        "torch.ones(4, 1) @ x.sum(0, keepdim=True) * x",  # instead of x.sum() * x
+        # Instead of x.sum() * x, and of x.mean().expand(4).
+        "torch.ones(4, 1) @ x.sum(0, keepdim=True).reshape(1) * x",
+        "torch.ones(4, 1) @ x.mean().reshape(1)",
         "(x * x).mean() - x.mean() ** 2",
         "torch.eye(6, 4).roll(1, 0) @ x",  # instead of padding
         "F.avg_pool2d(x.reshape(1, 1, 4).unsqueeze(-2), (1, 2))",
@@ -128,6 +130,7 @@ def test_what_hints_say_can_be_compiled():
     expected = [
         [-1.0],
         x.sum() * x,
+        [x.mean()] * 4,
         [x.var()],
         [0.0, *x, 0.0],
         [-0.25, 2.5],
@@ -201,6 +204,28 @@ def test_products_with_public_inputs_say_what_works():
     expected = [x @ matrix + bias, x @ x, functional.conv2d(image, kernel, shift)]
     for result, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(result.flatten(), wanted.flatten(), atol=1e-5)
+
+
+def test_computing_on_public_inputs_has_one_message():
+    x, matrix = torch.rand(4), torch.rand(4, 4)
+    alone = (
+        "found a public input alone, expected a secret operand too: compute what is public before, "
+        "and pass in the result"
+    )
+    for function, name in (
+        (lambda x, w: w.T @ x, "permute"),
+        (lambda x, w: -w @ x, "neg"),
+        (lambda x, w: torch.exp(w.T + 1) @ x, "permute"),
+    ):
+        with pytest.raises(CaptureError) as caught:
+            fhelium.compile(function, (x, matrix), secret=["x"])
+        (fault,) = caught.value.faults
+        assert fault.message == f"torch operator {name}: {alone}"
+    with pytest.raises(CaptureError) as caught:  # what is wrong for another reason stays
+        fhelium.compile(lambda x, w: torch.exp(w.T @ x), (x, matrix), secret=["x"])
+    first, second = caught.value.faults
+    assert (first.message, alone in second.message) == (f"torch operator permute: {alone}", False)
+    assert second.message.startswith("torch operator exp: found no meaning of it on secrets")
 
 
 class State(torch.nn.Module):

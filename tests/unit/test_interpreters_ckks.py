@@ -1,8 +1,9 @@
 """The `ckks` dialect on plain vectors, against what its ops say they do."""
 
+import re
+
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.utils.exceptions import InterpretationError
 
 from fhelium.dialects import ckks
@@ -128,8 +129,7 @@ def test_collectives_that_are_combined_and_started():
         first, second, index = evaluate(each, X, Y)
         np.testing.assert_array_equal(first, -X)
         np.testing.assert_array_equal(second, Y + X * Y)
-        assert isinstance(index, IntegerAttr)
-        assert index.value.data == 1
+        assert index.item() == 1
 
 
 def test_programs_dealt_to_several_ranks():
@@ -167,3 +167,15 @@ def test_programs_of_another_level():
     )
     with pytest.raises(InterpretationError, match=r"test\.op"):
         evaluate(program, X)
+
+
+def test_public_numbers():
+    text = "func.func @main(%x: !ckks.ciphertext, %n: index, %s: f64) -> (index, f64) {\n"
+    text += " func.return %n, %s : index, f64\n}"
+    program = Program.parse(text)
+    n, s = evaluate(program, np.ones(4), 3, 0.5)
+    assert (n.item(), s.item()) == (3, 0.5)
+    for n, found in ((3.0, "shape [] and dtype float64"), ([3], "shape [1] and dtype int64")):
+        message = re.escape(f"input 1 has {found}, expected one number of type index")
+        with pytest.raises(ValueError, match=message):
+            evaluate(program, np.ones(4), n, 0.5)

@@ -1,5 +1,7 @@
 """The `secure` dialect on plain numbers: each op against the formula of its documentation."""
 
+import re
+
 import numpy as np
 import pytest
 from xdsl.utils.exceptions import InterpretationError
@@ -86,6 +88,14 @@ def test_a_convolution_is_a_cross_correlation_with_zeros_around():
 def test_what_does_not_fit(inputs, materials, error, message):
     with pytest.raises(error, match=message):
         evaluate(program(TEXT, **materials), *inputs)
+
+
+@pytest.mark.parametrize("type", ["i1", "tensor<8xi64>", "!ckks.ciphertext"])
+def test_inputs_of_other_types(type: str):
+    text = f"func.func @main(%x: !secure.tensor<4>, %f: {type}) {{\n func.return\n}}"
+    message = f"input 1: found an input of type {type}, expected a secret"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        evaluate(program(text), X, np.ones(8))
 
 
 def test_other_dialects_and_constants():

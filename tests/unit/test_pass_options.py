@@ -1,10 +1,12 @@
 """Options of passes that make no sense: refused where a pass is made, in one line."""
 
 import dataclasses
+import re
 from itertools import product
 from math import inf, nan
 
 import pytest
+from xdsl.utils.arg_spec import ArgSpec
 
 from fhelium.frontends.diagnostics import ProgramError
 from fhelium.frontends.program import Program
@@ -14,6 +16,7 @@ from fhelium.passes.ckks_select_parameters import CkksSelectParametersPass
 from fhelium.passes.fhelium_annotate_cost import FheliumAnnotateCostPass
 from fhelium.passes.fhelium_assign_in_place import FheliumAssignInPlacePass
 from fhelium.passes.pipeline import Pipeline, SpecError
+from fhelium.passes.spec_syntax import specs_from_text, text_of_spec
 
 
 @pytest.mark.parametrize(
@@ -94,6 +97,24 @@ def test_an_unknown_family_from_python():
 )
 def test_text_reads_back(pipeline: Pipeline):
     assert Pipeline.parse(str(pipeline)) == pipeline
+
+
+@pytest.mark.parametrize("character", ["\r", "\f", "\v"])
+def test_characters_that_no_text_has(character: str):
+    spec = ArgSpec("some-pass", {"path": (f"a{character}b",)})
+    message = f"found {character!r} in the option 'path' of 'some-pass', expected text without it"
+    with pytest.raises(SpecError, match=re.escape(message)):
+        text_of_spec(spec)
+    for other in ('a\n\t"\\\x85\0', "\u2028"):
+        spec = ArgSpec("some-pass", {"path": (other,)})
+        assert specs_from_text("pass pipeline", text_of_spec(spec)) == (spec,)
+
+
+@pytest.mark.parametrize("escape", ["\\r", "\\f", "\\v", "\\f0"])
+def test_escapes_that_xdsl_does_not_read(escape: str):
+    message = 'found another escape in quotes than \\n, \\t, \\\\ and \\", expected one of these'
+    with pytest.raises(SpecError, match=re.escape(message)):
+        Pipeline.parse(f'cse{{path="{escape}"}}')
 
 
 def test_one_option_for_each_of_several_passes():

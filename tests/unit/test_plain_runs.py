@@ -189,6 +189,126 @@ def test_public_tensors_are_those_of_a_run(
         backend.link(Compilation(program, {"w": wrong}, default_pipeline()))
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_only_finite_numbers_are_compared(tool: Tool, bad: float):
+    """A ciphertext holds no others, so nothing is wrong with the program."""
+    fix = "has infinite values or NaN, expected finite numbers: no ciphertext holds others\n"
+    wrong, half = torch.full((4,), bad, dtype=torch.float64), FOUR / 2
+    for x, v, w, what in (
+        (wrong, half, half, "input x"),
+        (half, wrong, half, "input v"),
+        (half, half, wrong, "material @w"),
+    ):
+        options = ["--inputs", tool.save("in", x=x, v=v), "--materials", tool.save("w", w=w)]
+        code, _, error = tool(ENCODED, "--compare-levels", *options)
+        assert (code, error) == (1, f"fhelium-run: error: {what} {fix}")
+    large = torch.full((2, 4), 1e200, dtype=torch.float64)
+    options = ["--inputs", tool.save("in", x=FOUR), "--materials", tool.save("w", w=large)]
+    with np.errstate(over="ignore"):
+        code, _, error = tool(SECURE, "--compare-levels", *options)
+    assert (code, error) == (1, f"fhelium-run: error: on plain tensors, result 0 {fix}")
+
+
+BRANCH = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct, %y: !ct, %n: i1) -> !ct {
+    %result = scf.if %n -> (!ct) {
+      %sum = ckks.add %x, %y : !ct
+      scf.yield %sum : !ct
+    } else {
+      %difference = ckks.sub %x, %y : !ct
+      scf.yield %difference : !ct
+    }
+    func.return %result : !ct
+  }
+}
+""".replace("PARAMETERS", ATTRIBUTE)
+
+LOOP = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: !ct, %y: !ct, %n: INTEGER) -> !ct {
+    %zero = arith.constant 0 : INTEGER
+    %one = arith.constant 1 : INTEGER
+    %result = scf.for %i = %zero to %n step %one iter_args(%sum = %x) -> (!ct) SUFFIX {
+      %next = ckks.add %sum, %y : !ct
+      scf.yield %next : !ct
+    }
+    func.return %result : !ct
+  }
+}
+""".replace("PARAMETERS", ATTRIBUTE)
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "factor"),
+    [
+        (BRANCH, torch.tensor(True), 1),
+        (BRANCH, torch.tensor(False), -1),
+        (LOOP.replace("INTEGER", "index").replace("SUFFIX ", ""), torch.tensor(3), 3),
+        (LOOP.replace("INTEGER", "i64").replace("SUFFIX", ": i64"), torch.tensor(0), 0),
+        (LOOP.replace("INTEGER", "i64").replace("SUFFIX", ": i64"), torch.tensor(3), 3),
+    ],
+)
+def test_public_numbers_are_those_of_a_run(tool: Tool, text: str, n: torch.Tensor, factor: int):
+    options = ["--inputs", tool.save("in", x=tensor(X), y=tensor(OFFSET), n=n)]
+    output = ["--output", str(tool.folder / "out.safetensors")]
+    assert tool(text, "--interpret", *options, *output) == (0, "", "")
+    np.testing.assert_allclose(tool.results()["result"], X + factor * OFFSET, atol=1e-14)
+    code, _, error = tool(text, "--compare-levels", *options)
+    assert (code, error) == (0, "")
+    wrong = ["--inputs", tool.save("wrong", x=tensor(X), y=tensor(OFFSET), n=torch.tensor(0.5))]
+    code, _, error = tool(text, "--interpret", *wrong)
+    assert (code, error) == (1, "fhelium-run: error: n is a float, expected int\n")
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_public_numbers_beside_residues(tool: Tool, flag: bool):
+    program = Program.parse(BRANCH)
+    default_pipeline().apply(program)
+    x, y = torch.full((2, 3, 64), 2), torch.ones(2, 3, 64, dtype=torch.int64)
+    options = ["--inputs", tool.save("in", x=x, y=y, n=torch.tensor(flag))]
+    output = ["--output", str(tool.folder / "out.safetensors")]
+    assert tool(program.text(), "--interpret", *options, *output) == (0, "", "")
+    assert (tool.results()["result"] == (3 if flag else 1)).all()
+    code, _, error = tool(program.text(), "--compare-levels", *options)
+    assert (code, error) == (0, "")
+
+
+def test_a_number_among_results_has_no_dimension(tool: Tool):
+    text = ENCODED.replace("%v: tensor<4xf64>) -> !ct", "%v: i64) -> (!ct, i64)")
+    text = "\n".join(line for line in text.splitlines() if not re.search("%[pqwz] =", line))
+    text = text.replace("ckks.add_plain %x, %p : !ct, !pt", "ckks.add %x, %x : !ct")
+    text = text.replace("return %z : !ct", "return %y, %v : !ct, i64")
+    inputs = tool.save("in", x=tensor(X), v=torch.tensor(2**62 + 1))
+    output = str(tool.folder / "out.safetensors")
+    assert tool(text, "--interpret", "--inputs", inputs, "--output", output) == (0, "", "")
+    assert tool.results()["result1"].shape == ()
+    assert tool.results()["result1"].item() == 2**62 + 1
+
+
+def test_the_number_of_an_input_leaves_the_bounds_alone(tool: Tool):
+    """A large integer is no message: it must not widen what an error may be."""
+    text = (
+        BRANCH.replace("%n: i1", "%n: i64")
+        .replace(
+            "    %result",
+            "    %zero = arith.constant 0 : i64\n"
+            "    %flag = arith.cmpi sgt, %n, %zero : i64\n    %result",
+            1,
+        )
+        .replace("scf.if %n", "scf.if %flag")
+    )
+    reports: list[str] = []
+    for n in (1, 1 << 62):
+        inputs = tool.save("in", x=tensor(X), y=tensor(OFFSET), n=torch.tensor(n))
+        code, out, error = tool(text, "--compare-levels", "--inputs", inputs)
+        assert (code, error) == (0, "")
+        reports.append(re.findall(r"\S+e[-+]\d+", out)[-1])
+    assert reports[0] == reports[1]
+
+
 @pytest.mark.parametrize("level", ["--interpret", "--compare-levels"])
 def test_secret_tensors_that_do_not_fit(tool: Tool, level: str):
     materials = tool.save("materials", w=torch.ones(2, 4, dtype=torch.float64))

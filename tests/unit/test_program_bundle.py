@@ -56,6 +56,24 @@ def test_a_bundle_has_a_name(stem: str, tmp_path: Path, monkeypatch: pytest.Monk
         Program.load(stem)
 
 
+@pytest.mark.parametrize("materials", [{"0.weight": WEIGHT}, {}])
+def test_a_missing_folder_is_named(tmp_path: Path, materials: dict[str, object]):
+    saved = (
+        program(**materials) if materials else Program.parse("func.func @main() { func.return }")
+    )
+    with pytest.raises(FileNotFoundError) as caught:
+        saved.save(tmp_path / "no" / "such" / "model")
+    assert caught.value.filename == str(tmp_path / "no" / "such")
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path):
+    stem = tmp_path / ("m" * 240)  # a name that is long enough for the file, not beside it
+    with pytest.raises(OSError, match="name too long") as caught:
+        program(**{"0.weight": WEIGHT}).save(stem)
+    assert caught.value.filename == f"{stem}.safetensors"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_clone_keeps_the_materials():
     original = program(**{"0.weight": WEIGHT})
     assert original.clone().materials is original.materials

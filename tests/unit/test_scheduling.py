@@ -171,3 +171,80 @@ def test_loops_and_branches(pipeline: str, flag: bool):
     result = client.backend.link(Compilation(program)).run(*inputs, flag)
     bits = annotated_bits(program)[0]
     assert np.abs(client.values(result) - total**2).max() <= 2 ** (1 - bits)
+
+
+@pytest.mark.parametrize("pipeline", ["ckks-default", "ckks-lazy"])
+def test_levels_that_a_user_writes_on_arguments_and_products_stay(pipeline: str):
+    text = """
+!ct = !ckks.ciphertext
+!c2 = !ckks.ciphertext<level = 2>
+func.func @main(%x: !c2, %y: !c2) -> !ct {
+  %a = ckks.mul %x, %y : (!c2, !c2) -> !c2
+  %b = ckks.mul %a, %y : (!c2, !c2) -> !ct
+  func.return %b : !ct
+}
+"""
+    types = scheduled(text, pipeline, SINGLE).function().function_type
+    levels = [t.level for t in (*types.inputs, *types.outputs) if isinstance(t, CiphertextType)]
+    assert levels == [2, 2, 0]
+
+
+UNUSED_RESULTS = {
+    "branch": """
+  %r, %p = scf.if %flag -> (!ct, !ct) {
+    %m = ckks.mul %x, %y : (!ct, !ct) -> !ct
+    scf.yield %y, %m : !ct, !ct
+  } else {
+    %m = ckks.mul_scalar %x, 0.25 : !ct -> !ct
+    scf.yield %x, %m : !ct, !ct
+  }
+""",
+    "loop": """
+  %m = ckks.mul %x, %y : (!ct, !ct) -> !ct
+  %r, %p = scf.for %i = %zero to %three step %one iter_args(%a = %x, %b = %m) -> (!ct, !ct) {
+    %c = ckks.add %a, %y : !ct
+    %d = ckks.add %b, %m : !ct
+    scf.yield %c, %d : !ct, !ct
+  }
+""",
+    "loop around a branch": """
+  %m = ckks.mul %x, %y : (!ct, !ct) -> !ct
+  %r, %p = scf.for %i = %zero to %three step %one iter_args(%a = %x, %b = %m) -> (!ct, !ct) {
+    %c = ckks.add %a, %y : !ct
+    %d = scf.if %flag -> (!ct) {
+      scf.yield %b : !ct
+    } else {
+      %e = ckks.square %y : !ct -> !ct
+      scf.yield %e : !ct
+    }
+    scf.yield %c, %d : !ct, !ct
+  }
+""",
+}
+
+
+@pytest.mark.parametrize("pipeline", ["ckks-default", "ckks-lazy"])
+@pytest.mark.parametrize("name", UNUSED_RESULTS)
+def test_products_that_only_an_unused_result_takes(name: str, pipeline: str):
+    text = f"""
+!ct = !ckks.ciphertext
+func.func @main(%x: !ct, %y: !ct, %flag: i1) -> !ct {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+{UNUSED_RESULTS[name]}
+  func.return %r : !ct
+}}
+"""
+    program = scheduled(text, pipeline, SINGLE)
+    client = client_of(SINGLE)
+    x, y = message(0, 2, SINGLE.slots)
+    types = program.function().function_type.inputs
+    inputs = [
+        client.input(plain, type, number)
+        for number, (plain, type) in enumerate(zip((x, y), types, strict=False))
+        if isinstance(type, CiphertextType)
+    ]
+    result = client.backend.link(Compilation(program)).run(*inputs, True)
+    expected = y if name == "branch" else x + 3 * y
+    assert np.abs(client.values(result) - expected).max() < 2**-15

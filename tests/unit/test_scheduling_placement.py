@@ -148,6 +148,31 @@ def test_a_rotation_is_rescaled_before_unless_that_takes_more_rescales(terms: in
     assert (names.index("ckks.rescale") < names.index("ckks.rotate")) == before
 
 
+DEAD_LOOP = f"""{HEAD}
+func.func @main(%x: !ct, %y: !ct, %n: index) -> !ct {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = ckks.mul %x, %y : (!ct, !ct) -> !ct
+  %r, %p = scf.for %i = %zero to %n step %one iter_args(%a = %x, %b = %m) -> (!ct, !ct) {{
+    %d = BODY
+    scf.yield %d, %m : !ct, !ct
+  }}
+  func.return %r : !ct
+}}
+"""
+
+
+def test_an_unused_result_takes_a_rescale_and_no_relinearization():
+    program = Program.parse(DEAD_LOOP.replace("BODY", "ckks.add %a, %y : !ct"))
+    assert counts(program, "ckks-insert-rescale{strategy=lazy}")["ckks.rescale"] == 1
+    assert counts(program, "ckks-insert-relinearize{strategy=lazy}")["ckks.relinearize"] == 0
+
+
+def test_a_rescale_of_what_a_loop_carries_stays_where_the_result_is_unused():
+    program = Program.parse(DEAD_LOOP.replace("BODY", "ckks.rescale %b : !ct -> !ct"))
+    assert counts(program, "ckks-insert-rescale{strategy=lazy}")["ckks.rescale"] == 1
+
+
 # ----- every placement of small programs
 
 

@@ -217,7 +217,7 @@ class Call:
             raise RefusedError(
                 f"found a secret of shape {shape_text(secret.shape) or '()'} that broadcasts to "
                 f"{shape_text(self.shape)}, expected the shape of the result: repeat one number by "
-                "torch.ones(n, 1) @ x, or repeat in the client"
+                "torch.ones(n, 1) @ x.reshape(1), or repeat in the client"
             )
         return secret.value
 

@@ -182,6 +182,8 @@ class _Capture:
     def __init__(self, graph: ExportedGraph, builder: Builder):
         self.graph, self.builder = graph, builder
         self.values: dict[Node, Argument] = {}
+        self.refused_public: set[Node] = set()
+        """What is computed of public inputs alone, which has one fault where it starts."""
         self.faults: list[Fault] = []
 
     def program(self, names: Sequence[str], secrets: set[int]) -> Program:
@@ -239,7 +241,8 @@ class _Capture:
         except RefusedError as refusal:
             where = f" in '{path}'" if (path := module_path(node)) else ""
             message = f"torch operator {_operator_name(node)}{where}: {refusal}"
-            self.faults.append(self.graph.fault(node, message))
+            if not self.is_public(node) or self.refused_public.isdisjoint(node.all_input_nodes):
+                self.faults.append(self.graph.fault(node, message))
             self.stand_in(node)
 
     def stand_in(self, node: Node) -> None:
@@ -247,12 +250,25 @@ class _Capture:
         result = node.meta.get("val")
         if isinstance(result, torch.Tensor) and all(isinstance(n, int) for n in result.shape):
             shape = tuple(result.shape)
+            if self.is_public(node):
+                type = PublicTensorType(f64, shape)
+                self.values[node] = PublicInput(MaterialOp("refused", type).result, shape)
+                self.refused_public.add(node)
+                return
             with suppress(RefusedError):
                 type = TensorType(self.builder.program_shape(shape))
                 self.values[node] = Secret(MaterialOp("refused", type).result, shape)
 
+    def kinds(self, node: Node) -> set[type]:
+        return {type(self.values[each]) for each in node.all_input_nodes}
+
+    def is_public(self, node: Node) -> bool:
+        """Whether a node computes something of public inputs, and of no secret."""
+        kinds = self.kinds(node)
+        return PublicInput in kinds and Secret not in kinds
+
     def value(self, node: Node) -> Argument:
-        kinds = {type(self.values[each]) for each in node.all_input_nodes}
+        kinds = self.kinds(node)
         instead = INSTEAD.get(_operator_name(node), _GENERAL)
         if _is_random(node) and instead is _GENERAL:
             raise RefusedError(
@@ -261,14 +277,14 @@ class _Capture:
             )
         if not kinds & {Secret, PublicInput} and not isinstance(node.target, HigherOrderOperator):
             return self.constant(node)
-        rule = RULES.get(str(node.target))
-        if rule is None:
-            raise RefusedError(f"found no meaning of it on secrets: {instead}")
-        if Secret not in kinds:
+        if self.is_public(node):
             raise RefusedError(
                 "found a public input alone, expected a secret operand too: compute what is public "
                 "before, and pass in the result"
             )
+        rule = RULES.get(str(node.target))
+        if rule is None:
+            raise RefusedError(f"found no meaning of it on secrets: {instead}")
         arguments = {name: self.argument(each) for name, each in _arguments(node).items()}
         return rule(Call(node, self.builder, arguments, self.argument))
 

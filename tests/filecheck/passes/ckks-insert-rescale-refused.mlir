@@ -18,3 +18,33 @@ func.func @has_levels(%x: !ct, %y: !ct) -> !ct {
   %a = ckks.mul %x, %y : (!ct, !ct) -> !ct
   func.return %a : !ct
 }
+
+// -----
+
+// A sum's types are one, and what a rescale gives has no level yet.
+!c2 = !ckks.ciphertext<level = 2>
+func.func @sum_of_levels(%x: !c2, %y: !c2) -> !ckks.ciphertext {
+  // expected-error@+1 {{found a product of type !ckks.ciphertext<level = 2> that ckks.add takes rescaled, expected neither level nor scale: leave them out for ckks-assign-levels and ckks-assign-scales to find}}
+  %a = ckks.mul %x, %y : (!c2, !c2) -> !c2
+  %b = ckks.add %a, %y : !c2
+  %c = ckks.mul %b, %y : (!c2, !c2) -> !ckks.ciphertext
+  func.return %c : !ckks.ciphertext
+}
+
+// -----
+
+!c2 = !ckks.ciphertext<level = 2>
+func.func @returned(%x: !c2, %y: !c2) -> !c2 {
+  // expected-error@+1 {{found a product of type !ckks.ciphertext<level = 2> that func.return takes rescaled}}
+  %a = ckks.mul %x, %y : (!c2, !c2) -> !c2
+  func.return %a : !c2
+}
+
+// -----
+
+!s = !ckks.ciphertext<scale = 2^60>
+func.func @scale(%x: !ckks.ciphertext, %y: !ckks.ciphertext) -> !s {
+  // expected-error@+1 {{found a product of type !ckks.ciphertext<scale = 2^60> that func.return takes rescaled}}
+  %a = ckks.mul %x, %y : (!ckks.ciphertext, !ckks.ciphertext) -> !s
+  func.return %a : !s
+}

@@ -95,3 +95,56 @@ func.func @assigned(%x: !s) -> !s2 {
   %a = ckks.mul_scalar %x, 3.0 : !s -> !s2
   func.return %a : !s2
 }
+
+// Levels that a user wrote stay, also on the product.
+!c2 = !ckks.ciphertext<level = 2>
+// CHECK-LABEL: func.func @levels_by_hand
+// CHECK-NEXT:    %a = ckks.mul %x, %y : (!ct_L2, !ct_L2) -> !ct_L2
+// CHECK-NEXT:    %[[a:.*]] = ckks.rescale %a : !ct_L2 -> !ct
+// CHECK-NEXT:    %b = ckks.mul %[[a]], %y : (!ct, !ct_L2) -> !ct
+// CHECK-NEXT:    %[[b:.*]] = ckks.rescale %b : !ct -> !ct
+// CHECK-NEXT:    %c = ckks.mul_scalar %[[a]]
+// CHECK-NEXT:    %[[c:.*]] = ckks.rescale %c
+// CHECK-NEXT:    ckks.decrypt %[[a]]
+// CHECK-NEXT:    func.return %[[b]], %[[c]]
+func.func @levels_by_hand(%x: !c2, %y: !c2, %key: !ckks.client_key<secret>) -> (!ct, !ct) {
+  %a = ckks.mul %x, %y : (!c2, !c2) -> !c2
+  %b = ckks.mul %a, %y : (!c2, !c2) -> !ct
+  %c = ckks.mul_scalar %a, 0.5 : !c2 -> !ct
+  %d = ckks.decrypt %a with %key : !c2 -> !pt
+  func.return %b, %c : !ct, !ct
+}
+
+// A result that nothing uses, where the op has others: it stays, so what it takes is rescaled.
+// CHECK-LABEL: func.func @unused_result
+// CHECK:         %a = ckks.mul_plain
+// CHECK-NEXT:    %[[a:.*]] = ckks.rescale %a
+// CHECK-NEXT:    scf.yield %x, %[[a]]
+// CHECK:         scf.yield %y, %y
+func.func @unused_result(%x: !ct, %y: !ct, %p: !pt, %flag: i1) -> !ct {
+  %used, %unused = scf.if %flag -> (!ct, !ct) {
+    %a = ckks.mul_plain %x, %p : (!ct, !pt) -> !ct
+    scf.yield %x, %a : !ct, !ct
+  } else {
+    scf.yield %y, %y : !ct, !ct
+  }
+  func.return %used : !ct
+}
+
+// The same around a loop. What the loop starts with is rescaled as well.
+// CHECK-LABEL: func.func @unused_carried
+// CHECK-NEXT:    %a = ckks.mul_plain
+// CHECK-NEXT:    %[[a:.*]] = ckks.rescale %a
+// CHECK:         scf.for {{.*}} iter_args(%u = %x, %v = %[[a]])
+// CHECK-NEXT:      %b = ckks.add %v, %[[a]]
+// CHECK-NEXT:      scf.yield %y, %b
+func.func @unused_carried(%x: !ct, %y: !ct, %p: !pt, %n: index) -> !ct {
+  %a = ckks.mul_plain %x, %p : (!ct, !pt) -> !ct
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %used, %unused = scf.for %i = %zero to %n step %one iter_args(%u = %x, %v = %a) -> (!ct, !ct) {
+    %b = ckks.add %v, %a : !ct
+    scf.yield %y, %b : !ct, !ct
+  }
+  func.return %used : !ct
+}

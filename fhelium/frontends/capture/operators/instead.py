@@ -89,7 +89,7 @@ _NAMES: Mapping[str, str] = {
     "upsample_bilinear2d upsample_linear1d",
     "order the axes in the client, or permute the weights that follow": "flip movedim permute t "
     "transpose",
-    "use torch.ones(n, 1) @ x to repeat one number, or repeat in the client": "expand "
+    "use torch.ones(n, 1) @ x.reshape(1) to repeat one number, or repeat in the client": "expand "
     "broadcast_tensors expand_as repeat repeat_interleave tile upsample_nearest2d",
     "write the constant with its shape, as in torch.zeros(n)": "empty_like full_like new_empty "
     "new_full new_ones new_zeros ones_like zeros_like",
