@@ -112,7 +112,13 @@ class RankWatch:
 
         Rank 0, whose process may hold the store, stays when it failed, as others ask why they lost
         it: until all have left, those that are left are silent, or `PATIENCE_SECONDS` are over.
+        A store that does not answer holds nobody up.
         """
+        leaving = threading.Thread(target=self._leave, args=(failed,), daemon=True)
+        leaving.start()
+        leaving.join(PATIENCE_SECONDS + STORE_SECONDS)
+
+    def _leave(self, failed: bool) -> None:
         if not self._tell("left", "") or not failed or self.rank != 0:
             return
         end = time.monotonic() + PATIENCE_SECONDS
