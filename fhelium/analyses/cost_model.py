@@ -19,7 +19,7 @@ from fhelium.analyses.calibration import ALL_REDUCE, RUN, Calibration
 from fhelium.dialects import ckks, rns
 from fhelium.dialects.ckks.parameters import PARAMETERS
 from fhelium.dialects.ckks.types import CiphertextType, KeyType, StateType
-from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE, ResourceOp
+from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE, ResourceOp, element_of
 from fhelium.dialects.distributed import (
     AllReduceAddCiphertextOp,
     AllReduceAddCiphertextsOp,
@@ -33,7 +33,7 @@ from fhelium.dialects.rns.types import PolyType
 from fhelium.dialects.traits import ViewsOperand
 from fhelium.passes.convert_ckks_to_rns import ConvertCkksToRnsPass
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.implementation_families import FAMILIES
+from fhelium.passes.implementation_families import FAMILIES, is_of_no_family
 from fhelium.scheme.parameters import Parameters
 
 WORD_BYTES = 8
@@ -139,10 +139,7 @@ class CostModel:
         Raises `PassFailure` for a ckks op whose states are not assigned.
         """
         cost = self._of(op)
-        recorded = _recorded(op)
-        if recorded is None or recorded in _FAMILY_OF:
-            return cost
-        return replace(cost, milliseconds=0.0, unknown=1)
+        return replace(cost, milliseconds=0.0, unknown=1) if is_of_no_family(op) else cost
 
     def _of(self, op: Operation) -> Cost:
         if isinstance(op, ckks.EncodeOp):
@@ -191,8 +188,7 @@ class CostModel:
     def _of_fused(self, op: rns.FusedOp) -> Cost:
         """Return the cost of one kernel, or of one op after the other."""
         family, steps = self._family(op), steps_of(op)
-        names = {_recorded(step) for step in steps}
-        if not names <= {None, *_FAMILY_OF}:
+        if any(map(is_of_no_family, steps)):
             # Someone else's implementation is called, and so is each of the others.
             return sum((self.of(step) for step in steps), NOTHING)
         if self._seconds(family, op.name, 1) is None:
@@ -325,8 +321,7 @@ def _recorded(op: Operation) -> str | None:
 
 def _is_encoded(type: Attribute) -> bool:
     """Return whether a value is made of polynomials, or its elements are."""
-    element = type.element_type if isinstance(type, TensorType) else type
-    return isinstance(element, StateType | PolyType)
+    return isinstance(element_of(type), StateType | PolyType)
 
 
 def _words(type: Attribute) -> int:

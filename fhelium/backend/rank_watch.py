@@ -13,7 +13,7 @@ fails, why. Nothing is read while all goes well, and a collective costs two assi
 import atexit
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -114,9 +114,7 @@ class RankWatch:
         it: until all have left, those that are left are silent, or `PATIENCE_SECONDS` are over.
         A store that does not answer holds nobody up.
         """
-        leaving = threading.Thread(target=self._leave, args=(failed,), daemon=True)
-        leaving.start()
-        leaving.join(PATIENCE_SECONDS + STORE_SECONDS)
+        _patiently(lambda: self._leave(failed))
 
     def _leave(self, failed: bool) -> None:
         if not self._tell("left", "") or not failed or self.rank != 0:
@@ -136,9 +134,7 @@ class RankWatch:
         Takes up to `PATIENCE_SECONDS`, more when the store does not answer.
         """
         found: list[str] = []
-        asking = threading.Thread(target=lambda: found.append(self._explain(members)), daemon=True)
-        asking.start()
-        asking.join(PATIENCE_SECONDS + STORE_SECONDS)
+        _patiently(lambda: found.append(self._explain(members)))
         return found[0] if found else STORE_LOST
 
     def _explain(self, members: Collection[int]) -> str:
@@ -244,3 +240,10 @@ def _position(beat: str) -> Position | None:
 def _ranks(ranks: Collection[int]) -> str:
     names = ", ".join(str(rank) for rank in sorted(ranks))
     return f"rank{'s' * (len(ranks) > 1)} {names}"
+
+
+def _patiently(ask: Callable[[], object]) -> None:
+    """Ask the store for something, and leave the answer behind when it takes too long."""
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(PATIENCE_SECONDS + STORE_SECONDS)

@@ -28,6 +28,7 @@ from fhelium.backend.torch_family.collectives import agreement
 from fhelium.backend.torch_family.collectives.agreement import gather_integers
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.core import element_of
 from fhelium.dialects.distributed import CollectiveOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.program import Program
@@ -271,7 +272,7 @@ def input_signature(value: object, type: Attribute) -> str:
     """
     if not isinstance(value, torch.Tensor):
         return value.__class__.__name__
-    element = type.element_type if isinstance(type, TensorType) else type
+    element = element_of(type)
     lead = type.get_shape() if isinstance(type, TensorType) else ()
     tail = value.shape[-3:] if isinstance(element, StateType | PolyType) else ()
     sizes = ["?" if size == DYNAMIC_INDEX else str(size) for size in (*lead, *tail)]

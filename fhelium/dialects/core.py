@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolRefAttr,
+    TensorType,
     UnitAttr,
 )
 from xdsl.dialects.func import FuncOp
@@ -52,6 +53,11 @@ class ResourceType(TypeAttribute, ABC):
     @abstractmethod
     def resource_kind(self) -> str:
         """The kind under which the backend binds such an object."""
+
+
+def element_of(type: Attribute) -> Attribute:
+    """Return the type of the elements of a tensor, or the type itself."""
+    return type.element_type if isinstance(type, TensorType) else type
 
 
 def is_data(type: Attribute) -> bool:

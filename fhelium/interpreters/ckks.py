@@ -13,13 +13,12 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    TensorType,
 )
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Attribute, Operation
 
 from fhelium.dialects import ckks
-from fhelium.dialects.core import ResourceOp
+from fhelium.dialects.core import ResourceOp, element_of
 from fhelium.frontends.program import Program
 from fhelium.interpreters.materials import MaterialFunctions, real_numbers
 from fhelium.interpreters.packing import PackingFunctions
@@ -182,4 +181,4 @@ def evaluate(
 
 
 def _is_public(type: Attribute) -> bool:
-    return isinstance(type.element_type if isinstance(type, TensorType) else type, _NUMBER)
+    return isinstance(element_of(type), _NUMBER)

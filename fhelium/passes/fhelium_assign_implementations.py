@@ -13,7 +13,7 @@ from fhelium.dialects.core import IMPLEMENTATION, IN_PLACE
 from fhelium.frontends.diagnostics import nearest
 from fhelium.passes import implementation_families
 from fhelium.passes.failure import PassFailure
-from fhelium.passes.implementation_families import FAMILIES, OWN_NAMES
+from fhelium.passes.implementation_families import FAMILIES, is_of_no_family
 from fhelium.passes.option_checks import check_one_of
 
 
@@ -75,9 +75,9 @@ class FheliumAssignImplementationsPass(ModulePass):
             replaced = operation.attributes.get(IMPLEMENTATION) not in (None, StringAttr(name))
             if replaced and name not in implementation_families.IN_PLACE:
                 operation.attributes.pop(IN_PLACE, None)
-            was_of_no_family = _is_of_no_family(operation)
+            was_of_no_family = is_of_no_family(operation)
             operation.attributes[IMPLEMENTATION] = StringAttr(name)
-            if _is_of_no_family(operation) and not was_of_no_family:
+            if is_of_no_family(operation) and not was_of_no_family:
                 _leave_words_of(operation)
 
     def _assignments(self, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
@@ -91,7 +91,7 @@ class FheliumAssignImplementationsPass(ModulePass):
         for operation in operations:
             if self.only and operation.name not in self.only:
                 continue
-            if not named and not self.overwrite and _is_of_no_family(operation):
+            if not named and not self.overwrite and is_of_no_family(operation):
                 continue
             if operation.name in family:
                 yield operation, family[operation.name]
@@ -122,12 +122,6 @@ class FheliumAssignImplementationsPass(ModulePass):
                     "or narrow the choice down with op=NAME",
                 )
         return selected
-
-
-def _is_of_no_family(operation: Operation) -> bool:
-    """Return whether an op records an implementation that does not come with FHElium."""
-    recorded = operation.attributes.get(IMPLEMENTATION)
-    return isinstance(recorded, StringAttr) and recorded.data not in OWN_NAMES
 
 
 def _leave_words_of(operation: Operation) -> None:

@@ -4,7 +4,11 @@ Passes know nothing of live tensors, so they have the names alone; a test holds 
 the backend's registry.
 """
 
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
 from fhelium.dialects import ckks, distributed, memory, rns
+from fhelium.dialects.core import IMPLEMENTATION
 from fhelium.dialects.secure import packing
 
 FAMILIES: dict[str, dict[str, str]] = {
@@ -56,3 +60,9 @@ IN_PLACE = frozenset(
     )
 )
 """Names of the implementations whose result may overwrite the first operand."""
+
+
+def is_of_no_family(operation: Operation) -> bool:
+    """Return whether an op records an implementation that does not come with FHElium."""
+    recorded = operation.attributes.get(IMPLEMENTATION)
+    return isinstance(recorded, StringAttr) and recorded.data not in OWN_NAMES

@@ -29,7 +29,7 @@ from xdsl.rewriter import Rewriter
 
 from fhelium.backend import BoundResource, Compilation, OperationBackend, Pipeline, Program
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
-from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.core import MaterialOp, element_of
 from fhelium.dialects.rns.types import PolyType
 from fhelium.interpreters import ckks as on_slots
 from fhelium.interpreters import rns as on_residues
@@ -38,7 +38,6 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.encoding import decode, encode
 from fhelium.scheme.encryption import decrypt, encrypt
 from fhelium.scheme.keys import SecretKey, SwitchingKey
-from fhelium.tools.plain_values import element_of
 
 MARGIN_BITS = 1.0
 """Estimates of errors are never optimistic by more than a bit."""

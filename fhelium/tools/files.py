@@ -1,6 +1,8 @@
 """Files of the command-line tools: one clear line when they fail, and no half-written output."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fhelium.scheme.atomic_file import check_writable, write_atomically
@@ -25,20 +27,25 @@ def read_input(path: str | None) -> tuple[str, bytes]:
         raise FileError(f"cannot read '{path}': {error.strerror}") from None
 
 
-def write_output(path: str, content: bytes) -> None:
-    """Write a file whole or not at all: on an error the old content stays. Raises `FileError`."""
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Turn what the system says as a file is written into a `FileError` that names it."""
     try:
-        write_atomically(path, content)
+        yield
     except OSError as error:
         raise FileError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def write_output(path: str, content: bytes) -> None:
+    """Write a file whole or not at all: on an error the old content stays. Raises `FileError`."""
+    with writing(path):
+        write_atomically(path, content)
 
 
 def check_output(path: str) -> None:
     """Find out that a file cannot be written before it is made. Raises `FileError`."""
-    try:
+    with writing(path):
         check_writable(path)
-    except OSError as error:
-        raise FileError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def output_of_rank(path: str | None, rank: int) -> str | None:

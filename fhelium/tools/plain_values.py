@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 
@@ -20,7 +20,7 @@ from fhelium.backend import Program
 from fhelium.backend.values import checked_payload
 from fhelium.dialects.ckks.parameters import parameters_of
 from fhelium.dialects.ckks.types import StateType
-from fhelium.dialects.core import MaterialOp
+from fhelium.dialects.core import MaterialOp, element_of
 from fhelium.dialects.rns.types import PolyType
 from fhelium.dialects.secure import TensorType as SecretType
 from fhelium.dialects.secure.types import reshape_hint
@@ -239,11 +239,6 @@ def parameters_for(program: Program) -> Parameters:
 def result_names(count: int) -> list[str]:
     """Return the names under which so many results are written."""
     return ["result"] if count == 1 else [f"result{position}" for position in range(count)]
-
-
-def element_of(type: Attribute) -> Attribute:
-    """Return the type of the elements of a tensor, or the type itself."""
-    return type.element_type if isinstance(type, TensorType) else type
 
 
 def _types(program: Program) -> Iterator[Attribute]:

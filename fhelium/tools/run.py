@@ -49,7 +49,7 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools import interpretation
-from fhelium.tools.files import FileError, check_output, for_rank, output_of_rank
+from fhelium.tools.files import FileError, check_output, for_rank, output_of_rank, writing
 from fhelium.tools.freed_memory import keep_freed_memory
 from fhelium.tools.joining import JoiningError, failing_together, join_ranks
 from fhelium.tools.launch import launch
@@ -371,10 +371,8 @@ def write(path: str | None, rank: int, results: object) -> None:
             stored[name] = value
     meet("the wait for all results")
     if stored and (place := output_of_rank(path, rank)) is not None:
-        try:
+        with writing(place):
             files.save(place, stored)
-        except OSError as error:
-            raise FileError(f"cannot write '{place}': {error.strerror}") from None
 
 
 if __name__ == "__main__":

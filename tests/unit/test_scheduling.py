@@ -162,12 +162,7 @@ def test_loops_and_branches(pipeline: str, flag: bool):
     for _ in range(3):
         total = (np.roll(total, -1) if flag else x) + y * y
     client = client_of(SINGLE)
-    types = program.function().function_type.inputs
-    inputs = [
-        client.input(plain, type, number)
-        for number, (plain, type) in enumerate(zip((x, y), types, strict=False))
-        if isinstance(type, CiphertextType)
-    ]
+    inputs = client.inputs(program, (x, y))
     result = client.backend.link(Compilation(program)).run(*inputs, flag)
     bits = annotated_bits(program)[0]
     assert np.abs(client.values(result) - total**2).max() <= 2 ** (1 - bits)
@@ -239,12 +234,7 @@ func.func @main(%x: !ct, %y: !ct, %flag: i1) -> !ct {{
     program = scheduled(text, pipeline, SINGLE)
     client = client_of(SINGLE)
     x, y = message(0, 2, SINGLE.slots)
-    types = program.function().function_type.inputs
-    inputs = [
-        client.input(plain, type, number)
-        for number, (plain, type) in enumerate(zip((x, y), types, strict=False))
-        if isinstance(type, CiphertextType)
-    ]
+    inputs = client.inputs(program, (x, y))
     result = client.backend.link(Compilation(program)).run(*inputs, True)
     expected = y if name == "branch" else x + 3 * y
     assert np.abs(client.values(result) - expected).max() < 2**-15
