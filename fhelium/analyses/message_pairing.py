@@ -1,11 +1,12 @@
-"""Whether every message that a rank sends is received, for a known number of ranks.
+"""Whether every message that a rank sends is received, and what parts a group is split into.
 
-Which rank sends and which receives is decided by control flow on the rank, so each rank is
+Both depend on numbers that follow from the rank. So for a known number of ranks each rank is
 followed by itself (`rank_steps.py`): its collectives, sends and receives are met with those of the
 others, each waiting for its partner as it does when it runs.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from xdsl.dialects import func
@@ -13,7 +14,15 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from fhelium.analyses.rank_dependence import RankDependence
-from fhelium.analyses.rank_steps import FollowedRank, Group, Number, Ranks, Request, SplitRequest
+from fhelium.analyses.rank_steps import (
+    FollowedRank,
+    Group,
+    NotFollowed,
+    Number,
+    Ranks,
+    Request,
+    SplitRequest,
+)
 from fhelium.dialects import distributed
 from fhelium.dialects.distributed import PointToPointOp, RecvOp, SendOp
 from fhelium.passes.failure import PassFailure
@@ -21,19 +30,33 @@ from fhelium.passes.failure import PassFailure
 
 def verify_pairs(dependence: RankDependence, ranks: int, entry: func.FuncOp) -> None:
     """Raise `PassFailure` for a send or receive of `entry` that no partner meets."""
+    waiting = _follow(dependence, ranks, entry)
+    if any(waiting):
+        _refuse(waiting)
+
+
+def verify_parts(dependence: RankDependence, ranks: int, entry: func.FuncOp) -> None:
+    """Raise `PassFailure` for a root, or the size of a `dist.rank`, that a part cannot have.
+
+    `entry` sends no message. So ranks that cannot be followed to their end are not at fault.
+    """
+    with suppress(NotFollowed):
+        _follow(dependence, ranks, entry)
+
+
+def _follow(dependence: RankDependence, ranks: int, entry: func.FuncOp) -> list[Request | None]:
+    """Take all ranks through `entry`, and return what each waits for when none can go on."""
     everyone = tuple(range(ranks))
     steps = [FollowedRank(dependence, rank, everyone).start(entry) for rank in everyone]
     waiting: list[Request | None] = [next(each, None) for each in steps]
-    while any(waiting):
-        met = _meeting(waiting)
-        if met is None:
-            _refuse(waiting)
+    while (met := _meeting(waiting)) is not None:
         answers = _answers(met, waiting)
         for rank in met:
             try:
                 waiting[rank] = steps[rank].send(answers.get(rank))
             except StopIteration:
                 waiting[rank] = None
+    return waiting
 
 
 def _meeting(waiting: Sequence[Request | None]) -> Ranks | None:

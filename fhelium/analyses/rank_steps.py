@@ -96,6 +96,10 @@ class SplitRequest(Request):
     key: Number = None
 
 
+class NotFollowed(PassFailure):
+    """A rank's way through a program cannot be known, which says nothing against the program."""
+
+
 Steps = Generator[Request, Any, list[Any]]
 """A rank on its way: yields what it waits for, and returns the values of the terminator."""
 
@@ -126,10 +130,10 @@ class FollowedRank:
         return []
 
     def count(self, op: Operation) -> None:
-        """Raise `PassFailure` for a program that takes too long to follow."""
+        """Raise `NotFollowed` for a program that takes too long to follow."""
         self.steps += 1
         if self.steps > STEPS:
-            raise PassFailure(
+            raise NotFollowed(
                 op,
                 f"found more than {STEPS} ops on the way of one rank, expected fewer to pair "
                 f"messages along: send more in one message, or in a loop of over {UNROLLED} "
@@ -163,7 +167,7 @@ class FollowedRank:
             case ResourceOp() if isinstance(op.result.type, distributed.GroupType):
                 return Group(op.symbol_name, self.everyone)
             case distributed.RankOp():
-                return None if operands[0] is None else operands[0].ranks.index(self.rank)
+                return self.position(op, operands[0])
             case distributed.GroupSizeOp():
                 return None if operands[0] is None else len(operands[0].ranks)
             case arith.ConstantOp(value=IntegerAttr() as number):
@@ -184,10 +188,24 @@ class FollowedRank:
         compute = ARITHMETIC.get(type(op))
         return None if compute is None else _held(compute(a, b), op.results[0].type)
 
+    def position(self, op: distributed.RankOp, group: Group | None) -> Number:
+        """Return the place of the rank. Raises `PassFailure` in a group of an unexpected size."""
+        if group is None:
+            return None
+        size = len(group.ranks)
+        if op.size is not None and op.size.value.data != size:
+            raise PassFailure(
+                op,
+                f"found {value_name(op.group)} of size {size} on rank {self.rank}, expected "
+                f"{op.size.value.data}, the size that the program is written for: split the group "
+                "into parts of that size, or write the program for this size",
+            )
+        return group.ranks.index(self.rank)
+
     def collective(self, op: CollectiveOp) -> Steps:
         group = self.values.get(op.group)
         if group is None:
-            raise PassFailure(
+            raise NotFollowed(
                 op,
                 f"the ranks of {value_name(op.group)} are not known here: name the group with "
                 "fhelium.resource, or split it by numbers that follow from the rank",

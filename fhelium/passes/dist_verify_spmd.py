@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, Dialect, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from fhelium.analyses.message_pairing import first_message, verify_pairs
+from fhelium.analyses.message_pairing import first_message, verify_pairs, verify_parts
 from fhelium.analyses.rank_dependence import (
     GroupKey,
     RankDependence,
@@ -73,8 +73,8 @@ class DistVerifySpmdPass(ModulePass):
     from `CollectiveOp`.
 
     `ranks` is the size of the groups that the program names. It bounds the roots of collectives,
-    and a program that sends and receives needs it: each rank is followed by itself then, and every
-    message has to meet its partner.
+    and a program that sends and receives needs it: each rank is followed by itself then, every
+    message has to meet its partner, and a part that ranks split off bounds the roots in it.
     """
 
     name = "dist-verify-spmd"
@@ -106,20 +106,7 @@ def verify_spmd(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Non
     verifier.block(module.body.block)
     for function in dependence.calls.functions.values():
         verifier.function(function)
-    if (message := first_message(module)) is None:
-        return
-    found = {verifier.sizes.get(name) for name in named_groups(module)}
-    ranks = found.pop() if len(found) == 1 else None
-    if ranks is None:
-        raise PassFailure(
-            message,
-            f"{message.name} has its partner in another rank, found groups of unknown or different "
-            "sizes, expected one size: say how many ranks there are, as in "
-            "dist-verify-spmd{ranks=2}",
-        )
-    for function in dependence.calls.functions.values():
-        if dependence.calls.is_entry(function) and len(function.body.blocks) == 1:
-            verify_pairs(dependence, ranks, function)
+    verifier.follow_ranks()
 
 
 def check_known(op: Operation) -> None:
@@ -186,6 +173,26 @@ class _Verifier:
             self.open.pop()
         self.known[function] = events
         return events
+
+    def follow_ranks(self) -> None:
+        """Check what follows from the numbers of each rank: who sends to whom, who is in a part."""
+        message = first_message(self.module)
+        if message is None and not any(isinstance(op, SplitOp) for op in self.module.walk()):
+            return
+        sizes = {self.sizes.get(name) for name in named_groups(self.module)}
+        ranks = sizes.pop() if len(sizes) == 1 else None
+        if ranks is None and message is not None:
+            raise PassFailure(
+                message,
+                f"{message.name} has its partner in another rank, found groups of unknown or "
+                "different sizes, expected one size: say how many ranks there are, as in "
+                "dist-verify-spmd{ranks=2}",
+            )
+        verify = verify_parts if message is None else verify_pairs
+        for function in self.dependence.calls.functions.values():
+            followed = self.dependence.calls.is_entry(function) and len(function.body.blocks) == 1
+            if followed and ranks is not None:
+                verify(self.dependence, ranks, function)
 
     def block(self, block: Block) -> Events:
         """Return what a block issues."""
