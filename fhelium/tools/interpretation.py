@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--interpret",
         action="store_true",
-        help="compute on plain numbers, at any level; results are plain tensors",
+        help="compute on plain numbers, at any level, with no pipeline; results are plain tensors",
     )
     group.add_argument(
         "--compare-levels",
