@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Operation
 
 from fhelium.backend.invocation import integer_value
 from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.core import element_of
 from fhelium.dialects.rns.types import PolyType
 
 COMPARISONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">="}
@@ -140,7 +141,7 @@ def _arithmetic(operation: Operation, operands: list[str]) -> str | None:
     """Return an op on two numbers, or on two tensors of them."""
     kind, result = operation.__class__, operation.results[0].type
     is_tensor = isinstance(result, TensorType)
-    element = result.element_type if is_tensor else result
+    element = element_of(result)
     width = width_of(element)
     infix = None
     if element == i1:

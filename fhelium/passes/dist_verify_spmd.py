@@ -181,7 +181,9 @@ class _Verifier:
             return
         sizes = {self.sizes.get(name) for name in named_groups(self.module)}
         ranks = sizes.pop() if len(sizes) == 1 else None
-        if ranks is None and message is not None:
+        if ranks is None:
+            if message is None:
+                return
             raise PassFailure(
                 message,
                 f"{message.name} has its partner in another rank, found groups of unknown or "
@@ -190,8 +192,7 @@ class _Verifier:
             )
         verify = verify_parts if message is None else verify_pairs
         for function in self.dependence.calls.functions.values():
-            followed = self.dependence.calls.is_entry(function) and len(function.body.blocks) == 1
-            if followed and ranks is not None:
+            if self.dependence.calls.is_entry(function) and len(function.body.blocks) == 1:
                 verify(self.dependence, ranks, function)
 
     def block(self, block: Block) -> Events:

@@ -42,6 +42,7 @@ func.func @main(%x: f64) {
   %world = fhelium.resource @world : !dist.group
   %r = dist.rank %world
   %half = dist.split %world by %r, %r
+  %fits = dist.rank %half of 1
   // expected-error@+1 {{found root 2 of dist.broadcast in %half, expected 0 to 1: the group has at most 2 ranks}}
   %y = dist.broadcast %x from 2 in %half : f64
   func.return
