@@ -4,6 +4,8 @@
 
 - `terms`: each rank adds up a share of the products (`ckks-distribute-weighted-sum`).
 - `limbs`: each rank has a share of the limbs of every value (`rns-shard-limbs`).
+- `sums`: the same, but rotations that are added are divided once (`rns-fuse-divisions{sums=true}`),
+  so that ranks share these whole where that sends less.
 
 The product is packed by `secure-pack` under the smallest secure parameters for it. Ranks are
 processes on this machine, joined by Gloo, with one thread each. Rank 0 has the secret key: it
@@ -53,12 +55,16 @@ from fhelium.client import (
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.frontends.packed_values import packed_inputs, packed_results
+from fhelium.passes.named_pipelines import NAMED_PIPELINES
 
+LIMBS = ",rns-shard-limbs{{ranks={ranks}}},canonicalize,cse,dce"
+SUMS = NAMED_PIPELINES["rns-default"].replace("divisions", "divisions{{sums=true}}")
 SPREAD = {
-    "terms": ("ckks-distribute-weighted-sum{{ranks={ranks} least=2}}", ""),
-    "limbs": ("", ",rns-shard-limbs{{ranks={ranks}}},canonicalize,cse,dce"),
+    "terms": ("ckks-distribute-weighted-sum{{ranks={ranks} least=2}}", "rns-default"),
+    "limbs": ("", "rns-default" + LIMBS),
+    "sums": ("", SUMS + LIMBS),
 }
-"""What each route adds to the pipeline, in front of the lowering and behind it."""
+"""What each route has in front of the lowering, and from there on."""
 TOLERANCE = 1e-3
 """Of results that are sums of `size` products of numbers below 1, over sqrt(size)."""
 
@@ -119,10 +125,9 @@ def measure(
         slots = encode(pack(x[None], input_type), parameters, level=type.level, scale=type.scale)
         given = encrypt(slots, public_key), [*generate_program_keys(program, secret_key)]
     ciphertext, keys = give(given)
-    front, back = (text.format(ranks=group.size) for text in SPREAD[route])
+    front, lower = (text.format(ranks=group.size) for text in SPREAD[route])
     if group.size > 1:
         Pipeline.parse(front).apply(program)
-    lower = f"rns-default{back if group.size > 1 else ''}"
     assign = f"fhelium-assign-implementations{{target={family}}}"
     world = BoundResource("world", "process-group", group)
     backend = OperationBackend(named_resources=ResourceBindings([*keys, world]))

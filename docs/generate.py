@@ -52,8 +52,9 @@ def dialect_reference() -> str:
 
 def dialect_section(dialect: Dialect) -> Iterator[str]:
     operations, attributes = list(dialect.operations), list(dialect.attributes)
-    modules = [definition.__module__ for definition in (*operations, *attributes)]
-    yield documentation(sys.modules[modules[0]])
+    defined = (*operations, *attributes)[0].__module__
+    # The module or package of the whole dialect, such as fhelium.dialects.ckks.
+    yield documentation(sys.modules[".".join(defined.split(".")[:3])])
     yield ""
     for operation in operations:
         yield from operation_section(operation)

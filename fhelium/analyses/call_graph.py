@@ -31,10 +31,10 @@ class CallGraph:
         issuing = [name for name in self.callers if self._issues_by_itself(name)]
         self.issuing = set(issuing)
         for name in issuing:
-            around = {_function_around(call) for call in self.callers[name]}
-            fresh = [f for f in self.functions if f in around and f not in self.issuing]
-            self.issuing.update(fresh)
-            issuing.extend(fresh)
+            for function in {function_around(call) for call in self.callers[name]}:
+                if function is not None and function not in self.issuing:
+                    self.issuing.add(function)
+                    issuing.append(function)
 
     def body_is_unknown(self, name: str) -> bool:
         """Return whether the module has no body of a function."""
@@ -72,9 +72,9 @@ class CallGraph:
         )
 
 
-def _function_around(call: func.CallOp) -> str | None:
-    """Return the name of the function that a call is in."""
-    parent = call.parent_op()
+def function_around(op: Operation) -> str | None:
+    """Return the name of the function that an op is in."""
+    parent = op.parent_op()
     while parent is not None and not isinstance(parent, func.FuncOp):
         parent = parent.parent_op()
     return None if parent is None else parent.sym_name.data

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
-from xdsl.ir import SSAValue
+from xdsl.dialects import func, scf
+from xdsl.ir import Operation, SSAValue
 
 from fhelium.analyses.encrypted_steps import Kind, Step
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
-from fhelium.dialects.distributed import AllReduceOp
+from fhelium.dialects.distributed import CombiningOp, RecvOp
 from fhelium.passes.failure import PassFailure
 
 
@@ -71,8 +71,7 @@ def _demand(steps: Sequence[Step]) -> dict[SSAValue, int]:
                 raise PassFailure(
                     step.operation,
                     f"found {step.operation.name} that carries a ciphertext to a lower level each "
-                    "time around, expected one that keeps its level: unroll it with "
-                    "scf-for-loop-unroll",
+                    f"time around, expected one that keeps its level: {_way_out(step.operation)}",
                 )
             for operand in step.operands:
                 level = given.get(operand.value)
@@ -91,12 +90,34 @@ def _demand(steps: Sequence[Step]) -> dict[SSAValue, int]:
 def _needed(step: Step, demand: dict[SSAValue, int]) -> int:
     """Return the level that a step needs its operands at."""
     levels = [demand.get(result, 0) for result in step.results]
+    if isinstance(step.operation, func.ReturnOp):
+        # The function's signature may say the level of a result.
+        levels += [CiphertextType.of(operand.value).level or 0 for operand in step.operands]
     return max(levels, default=0) + (step.kind == Kind.RESCALE)
 
 
 def _loses_levels(step: Step, demand: dict[SSAValue, int]) -> bool:
-    """Return whether a loop needs more levels for what it carries than for its result."""
-    if not isinstance(step.operation, scf.ForOp | AllReduceOp):
+    """Return whether a loop needs more levels for what it carries than for its result.
+
+    What a message carries around needs more each time, so a message is a loop too.
+    """
+    if step.kind == Kind.MESSAGE:
+        return True
+    if not isinstance(step.operation, scf.ForOp | CombiningOp):
         return False
     *carried, result = (demand.get(value, 0) for value in step.results)
     return max(carried) > result
+
+
+def _way_out(loop: Operation) -> str:
+    """Say what to do about a loop that loses levels."""
+    match loop:
+        case RecvOp():
+            return (
+                f"messages of tag {loop.tag.value.data} are all at one level, so give those of "
+                "another level another tag"
+            )
+        case CombiningOp():
+            return "multiply before or behind it"
+        case _:
+            return "unroll it with scf-for-loop-unroll"

@@ -6,40 +6,51 @@ conversion (ModUp) reads every limb of its operand, and so may need limbs that o
 - The input of a key switch is gathered in coefficient form, before its digits are cut: one
   `all_gather` of l limbs, for any number of digits and, behind `rns-hoist-decompositions`, of
   rotations. Each rank raises the digits to its own limbs and the special primes, and nothing else
-  is sent. It is the input broadcast of Cinnamon (ASPLOS 2025). The output aggregation there sums
-  the products of digits that ranks multiply by themselves: 2 (l + k) limbs, with k special primes.
-  That is more for any one key switch, so it is never chosen.
+  is sent. It is the input broadcast of Cinnamon (ASPLOS 2025).
+- Key switches that are only added up are shared whole, where that sends fewer limbs: the output
+  aggregation of `aggregated_sums`.
 - What a rescale drops has one owner, who broadcasts it.
 
 Which limbs are sent depends on bases alone, so ranks meet in the same collectives in one order.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from fhelium.analyses.aggregated_sums import AggregatedSum
 from fhelium.analyses.insertion import insert_behind, location_of
 from fhelium.analyses.limb_shares import LimbShares
 from fhelium.dialects import rns
-from fhelium.dialects.ckks.types import StateType
-from fhelium.dialects.core import CheckpointOp, has_assignment
-from fhelium.dialects.distributed import LIMB_AXIS, AllGatherOp, BroadcastOp
+from fhelium.dialects.ckks.types import CiphertextType, StateType
+from fhelium.dialects.core import CheckpointOp, element_of, has_assignment
+from fhelium.dialects.distributed import (
+    LIMB_AXIS,
+    AllGatherOp,
+    AllReduceOp,
+    BroadcastOp,
+    GatherOp,
+    ReduceScatterOp,
+    combine_region,
+)
+from fhelium.dialects.effects import is_effect_free
 from fhelium.dialects.rns.types import BasisAttr, PolyType
 from fhelium.passes.failure import PassFailure
 
 LIMBWISE = (
     *(rns.AddOp, rns.SubOp, rns.NegateOp, rns.MulOp, rns.SquareOp, rns.WeightedSumOp),
     *(rns.AddConstantOp, rns.MulConstantOp, rns.ComponentsOp, rns.KeyProductOp),
-    *(rns.NttOp, rns.InttOp, rns.AutomorphismOp),
+    *(rns.NttOp, rns.InttOp, rns.AutomorphismOp, arith.SelectOp),
 )
 """Ops that compute a limb of the result from the same limb of each operand."""
 
-STRUCTURE = (scf.ForOp, scf.IfOp, scf.YieldOp)
-"""Ops that carry polynomials through control flow."""
+STRUCTURE = (scf.ForOp, scf.IfOp, scf.YieldOp, rns.FusedOp, rns.YieldOp)
+"""Ops that carry polynomials into regions and out of them."""
 
 MAX_CONSTANT_BITS = 1023
 """Constants of `rns.mul_constant` are signed integers of 1024 bits."""
@@ -72,14 +83,17 @@ class LimbBranch:
     """Copies ops of a program into `block`, as one rank runs them.
 
     Of a polynomial a rank holds its share, the whole, or both: the whole once it has been sent, a
-    share of a whole once it is asked for. Other values stand for themselves unless in `others`.
-    `read_whole` are the polynomials of `values_read_whole`.
+    share of a whole once it is asked for. Tensors of polynomials are of whole ones. Other values
+    stand for themselves unless in `others`. `read_whole` are the polynomials of
+    `values_read_whole`; `sums` has the sums of key switches that ranks share whole, under the op
+    that ends each, and nothing under the ops that are there for those alone.
     """
 
     limbs: LimbShares
     rank: int
     group: SSAValue
     read_whole: Collection[SSAValue]
+    sums: Mapping[Operation, AggregatedSum | None]
     block: Block = field(default_factory=Block)
     location: LocationAttr = field(default_factory=UnknownLoc)
     others: dict[SSAValue, SSAValue] = field(default_factory=dict)
@@ -116,6 +130,10 @@ class LimbBranch:
             return self.share(value)
         return self.others.get(value, value)
 
+    def entire(self, value: SSAValue) -> SSAValue:
+        """Return any value as every rank has it: all limbs of a polynomial."""
+        return self.whole(value) if isinstance(value.type, PolyType) else self.held(value)
+
     def is_cut(self, value: SSAValue) -> bool:
         """Return whether ranks hold different limbs of a polynomial."""
         return self.limbs.is_cut(PolyType.of(value).basis)
@@ -137,6 +155,10 @@ class LimbBranch:
                 "behind it",
             )
         self.location = op.location
+        if op in self.sums:
+            if (shared := self.sums[op]) is not None:
+                self._aggregate(shared)
+            return
         match op:
             case rns.ProjectOp():
                 self._project(op)
@@ -146,40 +168,38 @@ class LimbBranch:
             case rns.ModDownOp():
                 self._divide(op)
             case rns.ScaleUpOp():
-                if PolyType.of(op.input).basis.q != PolyType.of(op.result).basis.q:
-                    raise PassFailure(
-                        op,
-                        f"found {op.name} by primes of Q, expected special primes alone: ranks "
-                        "have all of those, and of Q their own",
-                    )
-                self._hold(
-                    op, rns.ScaleUpOp(self.share(op.input), self.share_type(op.result).basis)
-                )
+                self._scale_up(op)
             case _:
                 self._copy(op)
 
     def _copy(self, op: Operation) -> None:
-        types = [value.type for value in (*op.operands, *op.results)]
-        carries = any(isinstance(type, PolyType | StateType) for type in types)
-        if isinstance(op, CheckpointOp) or (
-            carries and not isinstance(op, (*LIMBWISE, *STRUCTURE))
-        ):
+        elements = [element_of(value.type) for value in (*op.operands, *op.results)]
+        by_limbs = isinstance(op, (*LIMBWISE, *STRUCTURE))
+        # What has no effect may run on whole values, on each rank again.
+        pure = is_effect_free(op) and not op.regions
+        unlowered = op.dialect_name() == "ckks" and any(
+            isinstance(element, CiphertextType) for element in elements
+        )
+        carries = any(isinstance(element, PolyType | StateType) for element in elements)
+        if isinstance(op, CheckpointOp) or unlowered or (carries and not (by_limbs or pure)):
             raise PassFailure(
                 op,
                 f"found {op.name}, expected the ops of rns, scf.for and scf.if: lower with "
                 "convert-ckks-to-rns first, and keep other ops out of the function",
             )
         copy = type(op).create(
-            operands=[self.held(operand) for operand in op.operands],
+            operands=[self.held(each) if by_limbs else self.entire(each) for each in op.operands],
             result_types=[
-                self.share_type(result) if isinstance(result.type, PolyType) else result.type
+                self.share_type(result)
+                if by_limbs and isinstance(result.type, PolyType)
+                else result.type
                 for result in op.results
             ],
             properties=op.properties,
             attributes=op.attributes,
             regions=[self._region(region) for region in op.regions],
         )
-        self._hold(op, copy)
+        self._hold(op, copy, whole=not by_limbs)
 
     def _region(self, region: Region) -> Region:
         if not region.blocks:
@@ -249,6 +269,56 @@ class LimbBranch:
         assert total is not None
         return total
 
+    def _scale_up(self, op: rns.ScaleUpOp) -> None:
+        """Multiply by primes that come in: those that this rank does not get stay a constant."""
+        value, basis = self.share(op.input), self.share_type(op.result).basis
+        added = PolyType.of(op.result).basis.limbs - PolyType.of(op.input).basis.limbs
+        for limb in sorted(added - basis.limbs):
+            value = self._append(rns.MulConstantOp(value, self._product(frozenset([limb]))))
+        own = PolyType.of(value).basis
+        both = BasisAttr(q=sorted({*own.q, *basis.q}), p=sorted({*own.p, *basis.p}))
+        if both != own:
+            value = self._append(rns.ScaleUpOp(value, both))
+        if both != basis:
+            value = self._append(rns.ProjectOp(value, basis))
+        self.shares[op.result] = value
+
+    def _aggregate(self, shared: AggregatedSum) -> None:
+        """Do this rank's key switches whole, and add up what all ranks have made of theirs."""
+        made: dict[SSAValue, SSAValue] = {}
+        for i, source in enumerate(shared.sources):
+            owner, type = i % self.limbs.ranks, PolyType.of(source)
+            whole = self._append(GatherOp(self.share(source), owner, LIMB_AXIS, self.group, type))
+            if owner == self.rank:
+                made[source] = whole
+        mine = [each for each in shared.switches if each.source in made]
+        for step in dict.fromkeys(step for each in mine for step in each.steps):
+            mapping = {
+                each: made[each] if each in made else self.held(each) for each in step.operands
+            }
+            made[step.results[0]] = self._append(step.clone(mapping))
+        products = [
+            made[each.steps[-1].results[0]] for each in shared.switches if each.source in made
+        ]
+        total = shared.total.result
+        partial = reduce(lambda one, other: self._append(rns.AddOp(one, other)), products)
+        terms = [self._add_up(partial, total), *map(self.share, shared.others)]
+        self.shares[total] = reduce(lambda one, other: self._append(rns.AddOp(one, other)), terms)
+
+    def _add_up(self, partial: SSAValue, total: SSAValue) -> SSAValue:
+        """Add what ranks have of a sum over all limbs, and keep this rank's limbs."""
+        basis, share = PolyType.of(total).basis, self.share_type(total)
+        own = share.replace(basis=BasisAttr(q=share.basis.q))
+        limbs = self._append(rns.ProjectOp(partial, BasisAttr(q=basis.q)))
+        combine = combine_region(own, rns.AddOp)
+        limbs = self._append(ReduceScatterOp(limbs, LIMB_AXIS, self.group, own, combine))
+        if not basis.p:
+            return limbs
+        special = self._append(rns.ProjectOp(partial, BasisAttr(p=basis.p)))
+        combine = combine_region(special.type, rns.AddOp)
+        special = self._append(AllReduceOp(special, self.group, combine))
+        return self._join([limbs, special], share.basis)
+
     def _divide(self, op: rns.ModDownOp) -> None:
         """Divide by primes that go: those that this rank does not have stay a constant."""
         remainder, kept = self.share(op.remainder), self.share_type(op.result).basis
@@ -277,16 +347,20 @@ class LimbBranch:
         primes = {"Q": parameters.q_primes, "P": parameters.p_primes}
         return prod(primes[name][i] for name, i in limbs)
 
-    def _hold(self, op: Operation, copy: Operation) -> None:
+    def _hold(self, op: Operation, copy: Operation, *, whole: bool = False) -> None:
         """Append an op whose results are what this rank holds of those of `op`."""
         copy.location = op.location
         self.block.add_op(copy)
         for result, held in zip(op.results, copy.results, strict=True):
-            self._record(result, held)
+            self._record(result, held, whole=whole)
 
-    def _record(self, value: SSAValue, held: SSAValue) -> None:
-        known = self.shares if isinstance(value.type, PolyType) else self.others
-        known[value] = held
+    def _record(self, value: SSAValue, held: SSAValue, *, whole: bool = False) -> None:
+        if not isinstance(value.type, PolyType):
+            self.others[value] = held
+        elif whole:
+            self.wholes[value] = held
+        else:
+            self.shares[value] = held
 
     def _append(self, op: Operation) -> SSAValue:
         op.location = self.location

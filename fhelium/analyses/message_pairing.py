@@ -15,6 +15,8 @@ from xdsl.ir import Attribute
 
 from fhelium.analyses.rank_dependence import RankDependence
 from fhelium.analyses.rank_steps import (
+    UNCHECKED,
+    UNROLLED,
     FollowedRank,
     Group,
     NotFollowed,
@@ -160,25 +162,40 @@ def _refuse(waiting: Sequence[Request | None]) -> NoReturn:
     stuck = [(rank, request) for rank, request in enumerate(waiting) if request is not None]
     messages = [each for each in stuck if isinstance(each[1].op, PointToPointOp)]
     rank, request = (messages or stuck)[0]
+    name = request.op.name
+    fault = f"on {len(waiting)} ranks {name} may wait for ever: rank {rank}"
+    advice = "pair each dist.send with a dist.recv, in one order on both ranks"
+    together = (
+        f"where it has more than {UNROLLED} iterations, or numbers that are not known, all ranks "
+        f"go through it together: put it around what tells ranks apart, or {UNCHECKED}"
+    )
     if isinstance(request.op, PointToPointOp):
         peer = request.group.ranks[_peer(request, rank)]
-        verb = "sends to" if isinstance(request.op, SendOp) else "receives from"
-        does = f"{verb} rank {peer}"
+        fault += f" {'sends to' if isinstance(request.op, SendOp) else 'receives from'} rank {peer}"
     else:
         peer = next(r for r in request.group.ranks if not request.meets(waiting[r]))
-        does = f"waits in {request.op.name}"
+        fault += f" waits in {name}"
     other = waiting[peer]
-    where = "has ended" if other is None else f"waits in {other.op.name}"
-    if other is not None and isinstance(other.op, PointToPointOp):
-        way = "to" if isinstance(other.op, SendOp) else "from"
-        where += f" {way} rank {other.group.ranks[_peer(other, peer)]}"
+    if request.enters:
+        fault = f"messages in {name} cannot be paired on {len(waiting)} ranks: rank {rank} waits"
+        fault += f" before it for rank {peer}"
+        advice = together
+    elif other is not None and other.enters:
+        advice += f"; {other.op.name} may hold one, but {together}"
+    where = _place(peer, other)
     if other is not None and other.part is None and other.group != request.group:
         where += " in another group"
-    raise PassFailure(
-        request.op,
-        f"on {len(waiting)} ranks {request.op.name} may wait for ever: rank {rank} {does}, which "
-        f"{where}: pair each dist.send with a dist.recv, in one order on both ranks",
-    )
+    raise PassFailure(request.op, f"{fault}, which {where}: {advice}")
+
+
+def _place(rank: int, request: Request | None) -> str:
+    """Return where a rank is in the end."""
+    if request is None:
+        return "has ended"
+    if isinstance(request.op, PointToPointOp):
+        way = "to" if isinstance(request.op, SendOp) else "from"
+        return f"waits in {request.op.name} {way} rank {request.group.ranks[_peer(request, rank)]}"
+    return f"waits {'before' if request.enters else 'in'} {request.op.name}"
 
 
 def first_message(module: ModuleOp) -> PointToPointOp | None:

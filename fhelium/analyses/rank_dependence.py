@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from fhelium.analyses.call_graph import CallGraph
 from fhelium.dialects import distributed
@@ -37,6 +37,8 @@ class Origin:
 
     value: SSAValue
     reason: str
+    advice: str = ""
+    """What to do about it, where `dist.broadcast` would not help."""
 
 
 GroupKey = str | SSAValue
@@ -76,10 +78,18 @@ def computed_inside(operation: Operation) -> list[SSAValue]:
 
 @dataclass
 class RankDependence:
-    """The question for a whole module, whose calls are followed by name."""
+    """The question for a whole module, whose calls are followed by name.
+
+    What is found to be the same is remembered. So a module may change between two questions, but
+    only in ways that leave equal what was equal.
+    """
 
     module: ModuleOp
+    inputs_are_equal: bool = False
+    """Whether all ranks are given the same arguments of `@main`, materials and resources."""
     calls: CallGraph = field(init=False)
+    alike: "dict[Lineage, set[_Followed]]" = field(init=False, repr=False, default_factory=dict)
+    """What is known to be the same on all ranks of a group, and so is all that it comes from."""
 
     def __post_init__(self) -> None:
         self.calls = CallGraph(self.module)
@@ -91,21 +101,56 @@ class RankDependence:
 
         `differing` are values that are taken to differ, besides those that may do so anyway.
         """
-        lineage = _Lineage.of(group)
-        waiting = [_Followed(value, here=True)]
-        seen = set(waiting)
-        for each in waiting:
+        lineage = Lineage.of(group)
+        # What is taken to differ may be among what would be the same otherwise.
+        alike = set() if differing else self.alike.setdefault(lineage, set())
+        followed: list[_Followed] = []
+        for each, found in self._back_from([value], lineage, alike, differing):
             if each.value in differing:
                 return Origin(each.value, "it is taken to differ")
-            found = self.sources(each, lineage)
             if isinstance(found, Origin):
                 return found
-            fresh = [source for source in found if source not in seen]
-            seen.update(fresh)
-            waiting.extend(fresh)
+            followed.append(each)
+        alike.update(followed)
         return None
 
-    def sources(self, followed: "_Followed", group: "_Lineage") -> "Origin | list[_Followed]":
+    def arguments_behind(
+        self, values: Iterable[SSAValue], group: "Lineage", function: func.FuncOp
+    ) -> set[BlockArgument]:
+        """Return the arguments of a function from which values in it are computed.
+
+        Ranks of `group` differ in none of the values.
+        """
+        arguments = function.body.block.args
+        back = self._back_from(values, group, set(), set(arguments))
+        followed = {each.value for each, _ in back}
+        return {argument for argument in arguments if argument in followed}
+
+    def _back_from(
+        self,
+        values: Iterable[SSAValue],
+        group: "Lineage",
+        known: "Collection[_Followed]",
+        ends: Collection[SSAValue],
+    ) -> "Iterator[tuple[_Followed, Origin | list[_Followed]]]":
+        """Yield values, and all that they come from and is not `known`, each with its sources.
+
+        Nothing is yielded twice, and what `ends` come from only if others do.
+        """
+        first = [_Followed(value, here=True) for value in values]
+        waiting = [each for each in first if each not in known]
+        seen = set(waiting)
+        for each in waiting:
+            found = [] if each.value in ends else self.sources(each, group)
+            yield each, found
+            if isinstance(found, Origin):
+                continue
+            for source in found:
+                if source not in seen and source not in known:
+                    seen.add(source)
+                    waiting.append(source)
+
+    def sources(self, followed: "_Followed", group: "Lineage") -> "Origin | list[_Followed]":
         """Return what a value is computed from, one step back, or why it may differ."""
         value, owner = followed.value, followed.value.owner
         if followed.here and value in group.colors:
@@ -137,6 +182,8 @@ class RankDependence:
                 return [call.operands[index]]
             case func.FuncOp():
                 if self.calls.is_entry(parent):
+                    if self.inputs_are_equal:
+                        return []
                     name = parent.sym_name.data
                     return Origin(value, f"each rank passes its own argument to @{name}")
                 return [call.operands[index] for call in self.calls.callers[parent.sym_name.data]]
@@ -167,7 +214,7 @@ class RankDependence:
         return [yielded(callee.body.block).operands[call.results.index(value)]]  # pyright: ignore[reportArgumentType]
 
     def result(
-        self, value: SSAValue, op: Operation, group: "_Lineage", here: bool
+        self, value: SSAValue, op: Operation, group: "Lineage", here: bool
     ) -> Origin | Iterable[SSAValue]:
         """The sources of a result of any other op."""
         index = op.results.index(value)  # pyright: ignore[reportArgumentType]
@@ -175,18 +222,22 @@ class RankDependence:
             case distributed.RankOp():
                 return Origin(value, "dist.rank differs on every rank")
             case _ if isinstance(op, AGREEING):
-                if group.agrees_within(op.group, here):
-                    return computed_inside(op)
-                return Origin(value, f"{op.name} makes it equal within another group only")
+                return self.agreed(value, op, group, here)
             case distributed.WaitOp():
                 return [yielded(op.start.body.block).operands[index]]
+            case MaterialOp() | ResourceOp() if self.inputs_are_equal:
+                return []
             case MaterialOp():
                 return Origin(value, f"each rank loads its own material @{op.symbol_name}")
             case ResourceOp() if isinstance(op.result.type, distributed.GroupType):
                 # What ranks learn of a group, its size, their number in it, comes from other ops.
                 return []
             case ResourceOp():
-                return Origin(value, f"each rank binds its own resource @{op.symbol_name}")
+                return Origin(
+                    value,
+                    f"each rank binds its own resource @{op.symbol_name}",
+                    f"bind the same @{op.symbol_name} on all ranks, and link with --no-verify-spmd",
+                )
             case scf.IfOp():
                 ends = [yielded(region.block) for region in op.regions if region.blocks]
                 return (op.cond, *(end.operands[index] for end in ends))
@@ -203,6 +254,28 @@ class RankDependence:
             case _:
                 return Origin(value, f"{op.name} may give another result on each rank")
 
+    def agreed(
+        self, value: SSAValue, op: Operation, group: "Lineage", here: bool
+    ) -> Origin | Iterable[SSAValue]:
+        """The sources of a result that is the same on all ranks of its own group."""
+        assert isinstance(op, AGREEING)
+        if group.agrees_within(op.group, here):
+            return computed_inside(op)
+        key = group_key(op.group)
+        if isinstance(key, str) or key not in group.groups:
+            return Origin(value, f"{op.name} makes it equal within another group only")
+        part = value_name(key)
+        if made_once(key.owner):
+            return Origin(value, f"{op.name} made it equal within the {part} of another call only")
+        around = key.owner.parent_op()
+        name = "" if around is None else around.name
+        return Origin(
+            value,
+            f"{op.name} makes it equal within {part}, which is split inside {name} and may be "
+            "another part each time",
+            f"move dist.split and what uses {part} into a function, which {name} calls",
+        )
+
     def contents(self, value: SSAValue, load: memref.LoadOp) -> Origin | list[SSAValue]:
         """The sources of what is loaded from a buffer: everything that is ever stored in it.
 
@@ -210,9 +283,9 @@ class RankDependence:
         """
         buffer = load.memref
         uses = [use.operation for use in buffer.uses]
-        stores = [op for op in uses if isinstance(op, memref.StoreOp) and op.memref is buffer]
+        stores = [op for op in uses if isinstance(op, memref.StoreOp)]
         kept = isinstance(buffer.owner, memref.AllocOp | memref.AllocaOp) and all(
-            isinstance(op, memref.LoadOp | memref.DeallocOp) or op in stores for op in uses
+            isinstance(op, memref.LoadOp | memref.DeallocOp | memref.StoreOp) for op in uses
         )
         if not kept or any(op.value is buffer for op in stores):
             return Origin(value, "it comes from memory that other ops may write")
@@ -251,14 +324,14 @@ class _Followed:
 
 
 @dataclass(frozen=True)
-class _Lineage:
+class Lineage:
     """A group, the groups that it was split from, and the colors by which it was."""
 
     groups: frozenset[GroupKey]
     colors: frozenset[SSAValue]
 
     @staticmethod
-    def of(group: SSAValue) -> "_Lineage":
+    def of(group: SSAValue) -> "Lineage":
         groups: set[GroupKey] = {group_key(group)}
         colors: set[SSAValue] = set()
         while isinstance(split := group.owner, distributed.SplitOp):
@@ -266,7 +339,7 @@ class _Lineage:
                 colors.add(split.color)
             group = split.group
             groups.add(group_key(group))
-        return _Lineage(frozenset(groups), frozenset(colors))
+        return Lineage(frozenset(groups), frozenset(colors))
 
     def agrees_within(self, other: SSAValue, here: bool) -> bool:
         """Return whether what all ranks of `other` agree on is the same within this group too."""

@@ -25,6 +25,9 @@ UNROLLED = 64
 STEPS = 1 << 18
 """The most ops that each rank is followed through."""
 
+UNCHECKED = "link with --no-verify-spmd if each message has its partner"
+"""What to do where it has, but that cannot be shown."""
+
 Ranks = tuple[int, ...]
 """Ranks of the whole program, in the order of a group."""
 
@@ -53,6 +56,7 @@ ARITHMETIC: Mapping[type[Operation], Callable[[int, int], int]] = {
 DIVISION: Mapping[type[Operation], Callable[[int, int], int]] = {
     arith.FloorDivSIOp: lambda a, b: a // b,
     arith.DivUIOp: lambda a, b: a // b,
+    arith.RemSIOp: lambda a, b: a % b,
     arith.RemUIOp: lambda a, b: a % b,
 }
 """Of numbers from 0 upwards, where all kinds of division agree; of others nothing is known."""
@@ -74,7 +78,13 @@ class Request:
 
     op: Operation
     group: Group
-    part: object = None
+    part: tuple[int, str] | None = None
+    """The number of a region of `op`, and whether ranks go "in" or "out"."""
+
+    @property
+    def enters(self) -> bool:
+        """Whether the rank goes into a region that ranks run together."""
+        return self.part is not None and self.part[1] == "in"
 
     def meets(self, other: "Request | None") -> bool:
         """Return whether two ranks wait for each other here."""
@@ -137,7 +147,7 @@ class FollowedRank:
                 op,
                 f"found more than {STEPS} ops on the way of one rank, expected fewer to pair "
                 f"messages along: send more in one message, or in a loop of over {UNROLLED} "
-                "iterations, which is followed once",
+                f"iterations, which is followed once, or {UNCHECKED}",
             )
 
     def operation(self, op: Operation) -> Steps:
@@ -208,7 +218,8 @@ class FollowedRank:
             raise NotFollowed(
                 op,
                 f"the ranks of {value_name(op.group)} are not known here: name the group with "
-                "fhelium.resource, or split it by numbers that follow from the rank",
+                "fhelium.resource, split it by numbers that follow from the rank, or "
+                f"{UNCHECKED}",
             )
         root, size = op.root_rank, len(group.ranks)
         if root is not None and root >= size:
@@ -289,12 +300,15 @@ class FollowedRank:
                 continue
             origin = self.dependence.origin(value, inner.group)
             if origin is not None:
+                equal = (
+                    "steer messages by dist.rank and constants, or make the value equal with "
+                    "dist.broadcast"
+                )
                 raise PassFailure(
                     inner,
                     f"{inner.name} is inside {op.name}, and whether it has a partner is not known: "
-                    f"{value_name(value)} may differ between ranks, since {origin.reason}: steer "
-                    "messages by dist.rank and constants, or make the value equal with "
-                    "dist.broadcast",
+                    f"{value_name(value)} may differ between ranks, since {origin.reason}: "
+                    f"{origin.advice or equal}",
                     notes=[(origin.value, f"ranks begin to differ in {value_name(origin.value)}")],
                 )
 

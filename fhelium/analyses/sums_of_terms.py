@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fhelium.dialects import ckks
-from fhelium.dialects.core import has_assignment
+from fhelium.dialects.core import CheckpointOp, has_assignment
 
 SumOp = ckks.AddOp | ckks.SubOp
 
@@ -23,20 +24,43 @@ class Term:
     negative: bool = False
 
 
-def is_outermost_sum(op: Operation) -> TypeGuard[SumOp]:
+def saved_sums(function: FuncOp) -> set[Operation]:
+    """Return the sums that a `fhelium.checkpoint` saves: what follows it does not add them again.
+
+    For `is_outermost_sum` and `terms_of`, which take sums that are to stay whole.
+    """
+    saved: set[Operation] = set()
+    for block in function.body.blocks:
+        if not any(isinstance(op, CheckpointOp) for op in block.ops):
+            continue
+        since: set[Operation] = set()
+        for op in block.ops:
+            if isinstance(op, CheckpointOp):
+                since = set()
+            since.add(op)
+            owners = (value.owner for value in op.operands)
+            saved |= {each for each in owners if isinstance(each, SumOp) and each not in since}
+    return saved
+
+
+def is_outermost_sum(op: Operation, whole: Collection[Operation] = ()) -> TypeGuard[SumOp]:
     """Return whether an op is a sum that may be rewritten and is no term of another such sum."""
-    return isinstance(op, SumOp) and not has_assignment(op) and not _is_inside(op)
+    return isinstance(op, SumOp) and not has_assignment(op) and (op in whole or not _is_inside(op))
 
 
-def terms_of(root: SumOp) -> list[Term]:
-    """Return the terms of a sum from left to right, through sums that nothing else uses."""
+def terms_of(root: SumOp, whole: Collection[Operation] = ()) -> list[Term]:
+    """Return the terms of a sum from left to right, through sums that nothing else uses.
+
+    The sums of `whole` are terms themselves.
+    """
     terms: list[Term] = []
     # A stack, since sums may be longer than Python's own is deep.
     stack = [Term(root.result)]
     while stack:
         term = stack.pop()
         owner = term.value.owner
-        if isinstance(owner, SumOp) and (owner is root or _is_inside(owner)):
+        inside = isinstance(owner, SumOp) and owner not in whole and _is_inside(owner)
+        if isinstance(owner, SumOp) and (owner is root or inside):
             stack.append(Term(owner.rhs, term.negative != isinstance(owner, ckks.SubOp)))
             stack.append(Term(owner.lhs, term.negative))
         else:

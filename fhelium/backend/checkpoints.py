@@ -8,8 +8,11 @@ damaged, or belong to another program, other inputs, materials or keys, or to an
 ranks, count as absent; `Checkpoints.passed_over` says so.
 """
 
+import fcntl
 import hashlib
 import json
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,12 +25,17 @@ import torch.distributed
 from fhelium.backend.host_ops import scalar
 from fhelium.backend.spmd_guard import compare, meet
 from fhelium.backend.stages import Stage
+from fhelium.backend.torch_family.collectives.transport import as_bytes
 from fhelium.backend.values import check_residues, checked_payload
 from fhelium.scheme import files
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
+
+DAMAGED = (OSError, LookupError, ValueError, TypeError, RuntimeError)
+NO_SUCH_DEVICE = (AssertionError, ImportError)
+"""What torch raises for a device that it is not built for."""
 
 
 @dataclass
@@ -53,10 +61,19 @@ class Checkpoints:
 
         Each function takes what its stage takes, and returns a tuple of what it hands on.
         `identity` stands for everything that the values depend on. Raises `OSError` where a file
-        cannot be written, and `LostRankError`.
+        cannot be written, `ValueError` for values on meta, and `LostRankError`.
         """
-        with self.writing():
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_folder()
+        with self.alone():
+            return self._run(stages, inputs, identity, parameters)
+
+    def _run(
+        self,
+        stages: Sequence[tuple[Stage, Callable[..., Any]]],
+        inputs: Sequence[object],
+        identity: str,
+        parameters: Parameters | None,
+    ) -> object:
         self.passed_over = self.of_other_sizes()
         found = {
             number: values
@@ -74,6 +91,37 @@ class Checkpoints:
                 meet(f"checkpoint {number}")
                 self.keep(number)
         return values
+
+    def make_folder(self) -> None:
+        """Make the folder where it is not there. Raises `OSError` where files cannot be written."""
+        with self.writing():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs out of the folder: they would remove the files of this one.
+
+        Rank 0 does, before any rank removes a file, where the file system has locks. Raises
+        `OSError` when another run is there.
+        """
+        if _place()[0] != 0:
+            yield
+            return
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            with self.writing():
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    reason = "found another run there, expected none: give each a folder of its own"
+                    raise BlockingIOError(error.errno, reason) from None
+                except OSError:
+                    pass
+            yield
+        finally:
+            os.close(descriptor)
 
     def path(self, number: int) -> Path:
         """Return the file of this rank after so many stages."""
@@ -110,7 +158,9 @@ class Checkpoints:
 
     def write(self, number: int, values: Sequence[object], identity: str) -> None:
         """Write what lives on after a stage; the file is whole or not there."""
-        tensors = [scalar(value) for value in values]
+        tensors = [each if isinstance(each, Tensor) else scalar(each) for each in values]
+        for tensor in tensors:
+            _refuse_meta(tensor, f"a value after stage {number}")
         header = {"identity": identity, "devices": [str(each.device) for each in tensors]}
         text = torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)
         named = {f"value{position}": each for position, each in enumerate(tensors)}
@@ -133,27 +183,48 @@ class Checkpoints:
             for name, device, argument in zip(names, devices, stage.arguments, strict=True):
                 value = checked_payload(stored[name], argument.type, parameters, name)
                 check_residues(value, argument.type, parameters, name)
-                values.append(value.to(str(device)) if isinstance(value, Tensor) else value)
+                values.append(_moved(value, device) if isinstance(value, Tensor) else value)
             return tuple(values)
         except FileNotFoundError:
             return None
-        except (OSError, LookupError, ValueError, TypeError, RuntimeError) as error:
+        except (*DAMAGED, *NO_SUCH_DEVICE) as error:
             reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             self.passed_over.append(f"{path}: is not used: {reason.removeprefix(f'{path}: ')}")
             return None
 
 
+def _moved(value: Tensor, device: object) -> Tensor:
+    """Return a value on the device that it was on. Raises what torch does, and `ValueError`."""
+    if torch.device(str(device)).type == "meta":
+        raise ValueError("its values were on meta, where there are none")
+    return value.to(str(device))
+
+
+def _refuse_meta(value: Tensor, what: str) -> None:
+    if value.is_meta:
+        raise ValueError(
+            f"found {what} on meta, where there are none to write, expected another device: run on "
+            "meta without checkpoints"
+        )
+
+
 def identity_of(program: Mapping[str, str], values: Sequence[object]) -> str:
-    """Return a digest of a program and of all values that a run of it depends on."""
+    """Return a digest of a program and of all values that a run of it depends on.
+
+    Raises `ValueError` for those on meta.
+    """
     digest = hashlib.sha256(json.dumps(program).encode())
     for value in values:
         data = value.data if isinstance(value, SwitchingKey) else value
         if isinstance(data, Tensor):
-            content = data.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            _refuse_meta(data, "an input, material or key")
+            content = as_bytes(data.detach().cpu())
             digest.update(f"{data.dtype} {tuple(data.shape)} ".encode())
             digest.update(content.numpy().data)
         elif isinstance(data, int | float):
             digest.update(f"{data!r} ".encode())
+        elif isinstance(data, torch.device):
+            digest.update(f"{data} ".encode())
     return digest.hexdigest()
 
 

@@ -27,7 +27,9 @@ def prepare_ciphertext_add_combine(
     The returned callable owns no Engine or public CKKS value. It reuses the execution owner's
     selected RNS implementation and concrete arithmetic parameters supplied by each distributed
     reduction: `combine(lhs, rhs, moduli)` adds two int64 `[..., components, limbs, N]` modulo the
-    int64 `moduli` `[limbs]` or `[limbs, 1]`.
+    int64 `moduli` `[limbs]` or `[limbs, 1]`. They are primes that a ring of N has a transform for,
+    as those of parameters are: between 2N and 2^50, and 1 modulo 2N. `combine` raises `ValueError`
+    for other moduli.
 
     Raises `ValueError` for another basis than "Q" and "QP", and like the registry for the
     implementation.

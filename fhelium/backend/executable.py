@@ -138,7 +138,7 @@ class ProgramExecutable:
             call = self._guard.watched(operation, call)
         call = self._observed(operation, call)
         if collective and self._communication and not isinstance(operation.parent_op(), StartOp):
-            call = self._communication.in_order(call)
+            call = self._communication.in_order(call, self._observed_wait)
         return call
 
     def _start(self, body: Callable[[], object]) -> Callable[[], object]:

@@ -136,6 +136,14 @@ class HostCode:
     def operands(self, values: Sequence[SSAValue]) -> list[str]:
         return [self.names[v] for v in values if not isinstance(v.type, ResourceType)]
 
+    def tensors(self, values: Sequence[SSAValue]) -> list[str]:
+        """Return values as implementations take them and give them: numbers are tensors too."""
+        return [
+            f"scalar({self.names[value]})" if is_number(value) else self.names[value]
+            for value in values
+            if not isinstance(value.type, ResourceType)
+        ]
+
     def bind(self, stem: str, value: object) -> str:
         number = len(self.namespace) - len(host_ops.HELPERS)
         name = f"{re.sub(r'[^0-9a-zA-Z]', '_', stem)}_{number}"
@@ -235,11 +243,7 @@ class HostCode:
 
     def emit_call(self, operation: Operation) -> None:
         callee = self.bind(type(operation).name, self.calls[operation])
-        arguments = [
-            f"scalar({self.names[value]})" if is_number(value) else self.names[value]
-            for value in operation.operands
-            if not isinstance(value.type, ResourceType)
-        ]
+        arguments = self.tensors(operation.operands)
         arguments += [self.names[value] for value in made_resources(operation).values()]
         takes_regions = operation in self.region_calls
         regions = [self.emit_region(r) for r in operation.regions] if takes_regions else []
@@ -270,7 +274,7 @@ class HostCode:
         self.line(f"return {', '.join(self.operands(terminator.operands))}".rstrip())
 
     def emit_return_tuple(self, terminator: Operation) -> None:
-        values = "".join(f"{name}, " for name in self.operands(terminator.operands))
+        values = "".join(f"{name}, " for name in self.tensors(terminator.operands))
         self.line(f"return ({values.rstrip()})")
 
     def emit_for(self, loop: scf.ForOp, dying: list[SSAValue]) -> None:

@@ -59,9 +59,12 @@ def loop(start: object, stop: object, step: object) -> range:
 
 
 def scalar(value: object) -> torch.Tensor:
-    """Return a host number as the scalar tensor that an implementation takes."""
+    """Return a host number as the scalar tensor that an implementation takes: of 64 bits.
+
+    A number may be a tensor already, of the dtype that it was extracted or compared with.
+    """
     if isinstance(value, torch.Tensor):
-        return value
+        return value.to(torch.float64 if value.is_floating_point() else torch.int64)
     return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64)
 
 
@@ -76,6 +79,20 @@ def wrapped(number: int, bits: int) -> int:
     return (number + half) % (half << 1) - half
 
 
+def signed_remainder(a: object, b: object, bits: int) -> int:
+    """Return what a division that rounds to zero leaves: it has the sign of `a`."""
+    dividend, divisor = index(a), index(b)  # pyright: ignore[reportArgumentType]
+    left = abs(dividend) % abs(divisor)
+    return -left if dividend < 0 else left
+
+
+def unsigned_remainder(a: object, b: object, bits: int) -> int:
+    """Return what a division leaves of two integers whose sign counts as a bit like others."""
+    dividend, divisor = index(a), index(b)  # pyright: ignore[reportArgumentType]
+    values = 1 << bits
+    return wrapped(dividend % values % (divisor % values), bits)
+
+
 HELPERS: dict[str, Callable[..., object]] = {
     "dimension": dimension,
     "extract": extract,
@@ -83,6 +100,8 @@ HELPERS: dict[str, Callable[..., object]] = {
     "maximum": torch.maximum,
     "minimum": torch.minimum,
     "scalar": scalar,
+    "signed_remainder": signed_remainder,
+    "unsigned_remainder": unsigned_remainder,
     "wrapped": wrapped,
 }
 """What host code calls beside the prepared calls."""
@@ -100,6 +119,12 @@ SUMS: dict[type[Operation], str] = {
     arith.FloorDivSIOp: "//",
 }
 """Ops on integers whose result may need more bits than its type has."""
+
+REMAINDERS: dict[type[Operation], str] = {
+    arith.RemSIOp: "signed_remainder",
+    arith.RemUIOp: "unsigned_remainder",
+}
+"""The functions for numbers; of tensors there are none."""
 
 BITWISE: dict[type[Operation], str] = {arith.AndIOp: "&", arith.OrIOp: "|"}
 
@@ -125,7 +150,7 @@ OF_FLOATS: dict[type[Operation], str] = {
     arith.MulfOp: "*",
 }
 
-ARITHMETIC = {*SUMS, *BITWISE, *EXTREMES, *OF_FLOATS}
+ARITHMETIC = {*SUMS, *REMAINDERS, *BITWISE, *EXTREMES, *OF_FLOATS}
 
 CALLS: dict[type[Operation], str] = {tensor.DimOp: "dimension", tensor.ExtractOp: "extract"}
 
@@ -151,6 +176,8 @@ def _arithmetic(operation: Operation, operands: list[str]) -> str | None:
         infix = OF_FLOATS[kind]
     elif width is None or (is_tensor and width not in TENSOR_WIDTHS):
         return None
+    elif kind in REMAINDERS:
+        return None if is_tensor else f"{REMAINDERS[kind]}({', '.join(operands)}, {width})"
     elif kind in EXTREMES:
         return f"{EXTREMES[kind][is_tensor]}({', '.join(operands)})"
     elif kind in SUMS:

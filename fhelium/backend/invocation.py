@@ -5,16 +5,25 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
+import torch
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
+    BFloat16Type,
+    ComplexType,
     DenseArrayBase,
     DictionaryAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
     FloatAttr,
     FloatData,
+    IndexType,
     IntAttr,
     IntegerAttr,
     IntegerType,
     NoneAttr,
+    Signedness,
     StringAttr,
     SymbolRefAttr,
     TensorType,
@@ -24,12 +33,29 @@ from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation
 
 from fhelium.dialects.ckks.types import CiphertextType, KeyType, PlaintextType, StateType
-from fhelium.dialects.core import ResourceType
-from fhelium.dialects.distributed import CombiningOp
+from fhelium.dialects.core import ResourceType, element_of
+from fhelium.dialects.distributed import CollectiveOp, CombiningOp
 from fhelium.dialects.rns.fusion import FusedOp
 from fhelium.dialects.rns.types import BasisAttr, ModuliType, PolyType
 from fhelium.dialects.secure import DiagonalsAttr, LayoutAttr
 from fhelium.scheme.parameters import Parameters
+
+_BITS = (8, 16, 32, 64)
+
+ELEMENT_DTYPES: dict[Attribute, torch.dtype] = {
+    IndexType(): torch.int64,
+    IntegerType(1): torch.bool,
+    **{IntegerType(bits): getattr(torch, f"int{bits}") for bits in _BITS},
+    **{IntegerType(b, Signedness.SIGNED): getattr(torch, f"int{b}") for b in _BITS},
+    **{IntegerType(b, Signedness.UNSIGNED): getattr(torch, f"uint{b}") for b in _BITS},
+    BFloat16Type(): torch.bfloat16,
+    Float16Type(): torch.float16,
+    Float32Type(): torch.float32,
+    Float64Type(): torch.float64,
+    ComplexType(Float32Type()): torch.complex64,
+    ComplexType(Float64Type()): torch.complex128,
+}
+"""The dtypes of tensors, by the types of their elements."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +142,10 @@ def describe(operation: Operation, parameters: Parameters | None) -> OperationIn
     """Return the invocation of one op of a program.
 
     Its attributes are the op's properties; `form`, the form of its first operand with one; and on
-    ckks values `operand_scales` and `result_scales`, on tensors `result_shapes`. Where a result is
-    a key, `result_key` is its kind and step; reductions say whether their region is `elementwise`;
-    fused ops have an `outline` of theirs.
+    ckks values `operand_scales` and `result_scales`, on tensors `result_shapes`. Collectives have
+    `result_shapes` and `result_dtypes` of all they give. Where a result is a key, `result_key` is
+    its kind and step; reductions say whether their region is `elementwise`; fused ops have an
+    `outline` of theirs.
     """
     from_regions: dict[str, object] = {}
     if isinstance(operation, CombiningOp):
@@ -150,10 +177,11 @@ def _describe(
     for name, types in (("operand_scales", operands), ("result_scales", results)):
         if any(isinstance(type, StateType) for type in types):
             attributes[name] = tuple(getattr(type, "scale", None) for type in types)
-    if any(isinstance(type, TensorType) for type in results):
-        attributes["result_shapes"] = tuple(
-            type.get_shape() if isinstance(type, TensorType) else None for type in results
-        )
+    is_collective = issubclass(operation_type, CollectiveOp)
+    if is_collective or any(isinstance(type, TensorType) for type in results):
+        attributes["result_shapes"] = tuple(shape_of(type) for type in results)
+    if is_collective:
+        attributes["result_dtypes"] = tuple(dtype_of(type) for type in results)
     for type_ in results:
         if isinstance(type_, KeyType):
             attributes["result_key"] = (str(type_.kind), type_.step)
@@ -201,6 +229,34 @@ def basis_prime_ids(basis: BasisAttr, parameters: Parameters) -> tuple[int, ...]
             f"P[0:{p_count}]"
         )
     return (*basis.q, *(q_count + i for i in basis.p))
+
+
+def shape_of(type: Attribute) -> tuple[object, ...] | None:
+    """Return the shape of a value, with `DYNAMIC_INDEX` for a size that is not known.
+
+    The shape of residues ends in `...`, for a batch, components, limbs and N. None where a type
+    says nothing of a shape.
+    """
+    if isinstance(type, ModuliType):
+        return (len(type.basis), 1)
+    shape = type.get_shape() if isinstance(type, TensorType) else ()
+    if isinstance(element_of(type), StateType | PolyType):
+        return (*shape, ...)
+    return None if dtype_of(type) is None else shape
+
+
+def dtype_of(type: Attribute) -> torch.dtype | None:
+    """Return the dtype of a value, a number's as implementations take it; None of other types."""
+    element = element_of(type)
+    match element:
+        case StateType() | PolyType() | ModuliType():
+            return torch.int64
+        case _ if isinstance(type, TensorType):
+            return ELEMENT_DTYPES.get(element)
+        case IndexType() | IntegerType():
+            return torch.int64
+        case _:
+            return torch.float64 if isinstance(element, AnyFloat) else None
 
 
 def basis_name(type: Attribute) -> str | None:

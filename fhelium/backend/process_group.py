@@ -6,6 +6,9 @@ from datetime import timedelta
 import torch
 import torch.distributed
 
+SHORTEST_DEADLINE, LONGEST_DEADLINE = timedelta(milliseconds=1), timedelta(seconds=1e9)
+"""Torch counts whole milliseconds, and fewer nanoseconds than an int64 holds."""
+
 
 @dataclass(frozen=True)
 class ProcessGroupExecutionResource:
@@ -44,10 +47,15 @@ class ProcessGroupExecutionResource:
         """Set how long one message of the group may take, for all that use the group.
 
         A part of it, which `dist.split` makes, follows when the program splits it again.
-        Raises `ValueError` unless it is positive.
+        Raises `TypeError` unless it is a `timedelta`, and `ValueError` unless it is between a
+        millisecond and 10^9 seconds.
         """
-        if deadline <= timedelta(0):
-            raise ValueError(f"the deadline is {deadline}, expected more than nothing")
+        if not isinstance(deadline, timedelta):
+            raise TypeError(f"the deadline is a {type(deadline).__name__}, expected a timedelta")
+        if not SHORTEST_DEADLINE <= deadline <= LONGEST_DEADLINE:
+            raise ValueError(
+                f"the deadline is {deadline.total_seconds():g} s, expected 0.001 to 1e+09 s"
+            )
         torch.distributed.distributed_c10d._set_pg_timeout(deadline, self.group)
 
     @property

@@ -77,9 +77,10 @@ class RankWatch:
         group = torch.distributed.group.WORLD
         assert group is not None
         if group not in _WATCHES:
-            store = torch.distributed.distributed_c10d._get_default_store()
+            store: Any = torch.distributed.distributed_c10d._get_default_store()
             rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-            _WATCHES[group] = RankWatch(store, rank, size, group)
+            # A store answers one thread at a time, and another may wait there for a new group.
+            _WATCHES[group] = RankWatch(store.clone(), rank, size, group)
         return _WATCHES[group]
 
     def begin(self) -> None:
@@ -197,7 +198,7 @@ class RankWatch:
 
     def wait_for(self, key: str, timeout: timedelta) -> str:
         """Return what another rank writes. Raises `RuntimeError` when it does not."""
-        self.store.wait([f"fhelium/{key}"], timeout)
+        self.store.clone().wait([f"fhelium/{key}"], timeout)
         return self.store.get(f"fhelium/{key}").decode(errors="replace")
 
     def _tell(self, what: str, text: str) -> bool:

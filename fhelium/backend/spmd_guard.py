@@ -10,26 +10,28 @@ import json
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import CodeType
 from weakref import WeakSet
 
 import torch
 import torch.distributed
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
-from fhelium.analyses.rank_dependence import group_key
+from fhelium.analyses.rank_dependence import group_key, value_name
 from fhelium.backend.process_group import ProcessGroupExecutionResource
 from fhelium.backend.rank_watch import RankWatch
 from fhelium.backend.resources import BoundResource
-from fhelium.backend.torch_family.collectives import agreement
-from fhelium.backend.torch_family.collectives.agreement import gather_integers
+from fhelium.backend.torch_family.collectives import agreement, transport
+from fhelium.backend.torch_family.collectives.agreement import RankMismatchError, gather_integers
 from fhelium.dialects.ckks.parameters import PARAMETERS, parameters_of
 from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.core import element_of
-from fhelium.dialects.distributed import CollectiveOp
+from fhelium.dialects.distributed import CollectiveOp, SplitOp
 from fhelium.dialects.rns.types import PolyType
 from fhelium.frontends.program import Program
 from fhelium.scheme.key_identity import KEY_ID_BYTES, ONE_SECRET
@@ -41,10 +43,6 @@ class LostRankError(RuntimeError):
     """A collective that another rank did not take part in, within the deadline."""
 
 
-class RankMismatchError(RuntimeError):
-    """Ranks that are about to run different programs."""
-
-
 class UnfinishedRunError(RuntimeError):
     """A group on which a run has begun and has not come to its end."""
 
@@ -54,17 +52,23 @@ _UNDER_WAY: WeakSet[torch.distributed.ProcessGroup] = WeakSet()
 
 
 Group = tuple[str, ProcessGroupExecutionResource]
+"""A group under its names, such as `@world`, or `@a and @b` for a group of two names."""
+
+COMPARISON = "the comparison of programs"
 
 
 @dataclass(frozen=True)
 class SpmdGuard:
     """The guard of one linked program, on each rank.
 
-    `identity` says what the ranks must have in common: a digest a part, by its name. The program is
-    the lowered one, so another pipeline or another version of a pass is another program.
+    Each group is in `groups` once, in an order that ranks share, and in `by_symbol` under all names
+    of its resources. `identity` says what the ranks must have in common: a text or its digest a
+    part, by its name. The program is the lowered one, so another pipeline or another version of a
+    pass is another program.
     """
 
     groups: tuple[Group, ...]
+    by_symbol: Mapping[str, ProcessGroupExecutionResource]
     identity: Mapping[str, str]
     watch: RankWatch = field(repr=False)
 
@@ -74,15 +78,21 @@ class SpmdGuard:
     ) -> "SpmdGuard | None":
         """Return the guard of a program on these resources: None when it runs on one rank."""
         sizes = group_sizes(resources)
-        groups: dict[torch.distributed.ProcessGroup, Group] = {}
-        for resource in resources:
-            if sizes.get(resource.symbol, 1) > 1:
-                group = resource.value
-                assert isinstance(group, ProcessGroupExecutionResource)
-                groups.setdefault(group.process_group, (resource.symbol, group))
-        if not groups:
+        by_symbol = {
+            resource.symbol: resource.value
+            for resource in sorted(resources, key=lambda resource: resource.symbol)
+            if isinstance(resource.value, ProcessGroupExecutionResource)
+            and sizes.get(resource.symbol, 1) > 1
+        }
+        if not by_symbol:
             return None
-        return SpmdGuard(tuple(groups.values()), identity(), RankWatch.of_default_group())
+        groups: dict[str, Group] = {}
+        for symbol, group in by_symbol.items():
+            key = group.process_group.group_name
+            names = f"{groups[key][0]} and @{symbol}" if key in groups else f"@{symbol}"
+            groups[key] = names, group
+        in_order = tuple(group for _, group in sorted(groups.items()))
+        return SpmdGuard(in_order, by_symbol, identity(), RankWatch.of_default_group())
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -95,7 +105,7 @@ class SpmdGuard:
         for name, group in self.groups:
             if group.process_group in _UNDER_WAY:
                 raise UnfinishedRunError(
-                    f"found @{name} in a run that failed or still goes on, expected a group at "
+                    f"found {name} in a run that failed or still goes on, expected a group at "
                     "rest: run one program at a time, and after a failure end all ranks and start "
                     "them again"
                 )
@@ -115,14 +125,16 @@ class SpmdGuard:
 
         Raises `RankMismatchError` on every rank when one differs, and `LostRankError`.
         """
-        parts = {**self.identity, **inputs}
-        digest = hashlib.sha256(json.dumps(parts).encode()).digest()
         secret = bytes.fromhex(key_id or "00" * KEY_ID_BYTES)
         for name, group in self.groups:
+            what = f"{COMPARISON} in {name}"
+            parts = {**self.identity, "its name of the group": name, **inputs}
+            digest = hashlib.sha256(json.dumps(parts).encode()).digest()
             _UNDER_WAY.add(group.process_group)
+            self.watch.enter(what)
             try:
                 row = [self.watch.position.run, *digest, *secret]
-                rows = gather_integers(row, group.device, group)
+                rows = gather_integers(COMPARISON, row, group.device, group)
                 self.watch.number(max(run for run, *_ in rows))
                 found = [bytes(rest[: len(digest)]) for _, *rest in rows]
                 if any(each != digest for each in found):
@@ -133,7 +145,7 @@ class SpmdGuard:
                 _UNDER_WAY.discard(group.process_group)
                 raise
             except RuntimeError as error:
-                self.explain(error, "the comparison of programs", name, group)
+                explain(error, what, members_of(group), self.watch)
                 raise
 
     def difference(
@@ -146,20 +158,24 @@ class SpmdGuard:
         """Return how ranks differ from most of the others, the same text on every rank."""
         common, _ = Counter(digests).most_common(1)[0]
         usual = digests.index(common)
-        self.watch.publish(f"identity/{digests[group.rank].hex()}", json.dumps(parts))
+        with suppress(RuntimeError):
+            self.watch.publish(f"identity/{digests[group.rank].hex()}", json.dumps(parts))
 
         def parts_of(rank: int) -> dict[str, str]:
             key = f"identity/{digests[rank].hex()}"
             return json.loads(self.watch.wait_for(key, group.deadline))
 
-        expected = parts_of(usual)
-        told = [
-            f"rank {rank} differs from rank {usual} in {_differing(expected, parts_of(rank))}"
-            for rank, digest in enumerate(digests)
-            if digest != common
-        ]
+        def told_of(rank: int) -> str:
+            difference = f"rank {rank} differs from rank {usual}"
+            try:
+                return f"{difference} in {_differing(parts_of(usual), parts_of(rank))}"
+            except RuntimeError:
+                # One of them, or the store, was lost since; that they differ is known.
+                return difference
+
+        told = [told_of(rank) for rank, digest in enumerate(digests) if digest != common]
         return (
-            f"the ranks of @{name} do not run the same: {'; '.join(told)}: start all ranks with "
+            f"the ranks of {name} do not run the same: {'; '.join(told)}: start all ranks with "
             "one program, one pipeline and one version of FHElium"
         )
 
@@ -167,37 +183,47 @@ class SpmdGuard:
         self, operation: CollectiveOp, call: Callable[..., object]
     ) -> Callable[..., object]:
         """Return the call of a collective that says which rank it failed for."""
-        what, key = operation.name, group_key(operation.group)
-        name = key if isinstance(key, str) else None
-        group = dict(self.groups).get(name or "")
-        enter = self.watch.enter
+        key = group_key(operation.group)
+        named = self.by_symbol.get(key) if isinstance(key, str) else None
 
         def watched(*arguments: object) -> object:
-            enter(what)
+            group = named or part_among(arguments)
+            what = f"{operation.name} in {described(operation.group, group)}"
+            self.watch.enter(what)
             try:
                 return call(*arguments)
             except (ValueError, RuntimeError) as error:
                 if group is not None and raised_on_every_rank(error):
                     _UNDER_WAY.discard(group.process_group)
                 if isinstance(error, RuntimeError):
-                    self.explain(error, what, name, group)
+                    explain(error, what, members_of(group), self.watch)
                 raise
 
         return watched
 
-    def explain(
-        self,
-        error: RuntimeError,
-        what: str,
-        name: str | None,
-        group: ProcessGroupExecutionResource | None,
-    ) -> None:
-        """Raise `LostRankError` for an error of the transport; leave others alone."""
-        members = range(self.watch.size)
-        if group is not None:
-            members = [group.global_rank(rank) for rank in range(group.size)]
-        where = "a part of a group" if name is None else f"@{name}"
-        explain(error, f"{what} in {where}", members, self.watch)
+
+def part_among(arguments: Sequence[object]) -> ProcessGroupExecutionResource | None:
+    """Return the group among the arguments of a collective, where `dist.split` made it."""
+    values = [each.value for each in arguments if isinstance(each, BoundResource)]
+    return next((v for v in values if isinstance(v, ProcessGroupExecutionResource)), None)
+
+
+def described(value: SSAValue, group: ProcessGroupExecutionResource | None) -> str:
+    """Return how errors call a group: by the name of its resource, or as a part of one."""
+    if isinstance(key := group_key(value), str):
+        return f"@{key}"
+    whole = value
+    while isinstance(whole.owner, SplitOp):
+        whole = whole.owner.group
+    ranks = ", ".join(str(rank) for rank in members_of(group))
+    return f"{value_name(value)}, a part of {described(whole, None)} (ranks {ranks})"
+
+
+def members_of(group: ProcessGroupExecutionResource | None) -> list[int]:
+    """Return the ranks of a group as the default group numbers them: all of it for `None`."""
+    if group is None:
+        return list(range(torch.distributed.get_world_size()))
+    return [group.global_rank(rank) for rank in range(group.size)]
 
 
 def explain(error: RuntimeError, what: str, members: Collection[int], watch: RankWatch) -> None:
@@ -225,26 +251,29 @@ def compare(what: str, row: Sequence[int]) -> list[list[int]]:
         return [list(row)]
     group = ProcessGroupExecutionResource()
     try:
-        rows = gather_integers([0, *row], group.device, group)
+        return gather_integers(what, row, group.device, group)
     except RuntimeError as error:
         explain(error, what, range(group.size), RankWatch.of_default_group())
         raise
-    return [each[1:] for each in rows]
 
 
 def raised_by_torch(error: BaseException) -> bool:
     """Return whether torch raised, rather than a check of ours or a region of the program."""
-    return _raising_file(error).startswith(TORCH_FOLDER)
+    code = _raising_code(error)
+    if code is None:
+        return False
+    return code.co_filename.startswith(TORCH_FOLDER) or code is transport.finish.__code__
 
 
 def raised_on_every_rank(error: BaseException) -> bool:
     """Return whether the ranks of a collective agreed to raise: none of them waits in it."""
-    return _raising_file(error) == agreement.__file__
+    code = _raising_code(error)
+    return code is not None and code.co_filename == agreement.__file__
 
 
-def _raising_file(error: BaseException) -> str:
+def _raising_code(error: BaseException) -> CodeType | None:
     frames = list(traceback.walk_tb(error.__traceback__))
-    return frames[-1][0].f_code.co_filename if frames else ""
+    return frames[-1][0].f_code if frames else None
 
 
 def describe(error: BaseException) -> str:
@@ -260,9 +289,19 @@ def program_identity(program: Program, implementations: Sequence[str]) -> dict[s
     bare = program.clone()
     bare.module.attributes.pop(PARAMETERS, None)
     return {
+        "version": versions(),
         "parameters": digest_of("" if parameters is None else str(parameters)),
         "program": digest_of("\n".join([bare.text(), *implementations])),
     }
+
+
+def versions() -> str:
+    """Return the versions of FHElium and torch, without that of the device torch was built for."""
+    try:
+        own = version("fhelium")
+    except PackageNotFoundError:
+        own = "of a source tree"
+    return f"FHElium {own}, torch {torch.__version__.partition('+')[0]}"
 
 
 def input_signature(value: object, type: Attribute) -> str:
@@ -293,14 +332,16 @@ def _check_one_secret(name: str, secrets: Sequence[bytes]) -> None:
     if len({*known.values()}) > 1:
         told = ", ".join(f"rank {rank} {secret.hex()[:8]}" for rank, secret in known.items())
         raise RankMismatchError(
-            f"the ranks of @{name} have keys or ciphertexts of several secret keys: {told}: "
+            f"the ranks of {name} have keys or ciphertexts of several secret keys: {told}: "
             f"{ONE_SECRET}"
         )
 
 
 def _differing(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
-    """Name the parts that differ; of a program that differs, its inputs say nothing more."""
+    """Name the parts that differ: the first kind of them that explains the others."""
     names = [n for n in {**expected, **found} if expected.get(n) != found.get(n)]
+    if "version" in names:
+        names = ["version"]
     own = [f"its {name}" for name in names if name in ("parameters", "program")]
     return ", ".join(own) or ", ".join(
         f"{name}: {found.get(name)}, expected {expected.get(name)}" for name in names

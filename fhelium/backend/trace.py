@@ -1,8 +1,10 @@
 """What a program did and when, as a trace that Chrome's tracing view and Perfetto read.
 
 A span is one call of one op. Its process is the rank; in it, thread 0 is the program, and thread 1
-what `dist.start` started. Categories are `compute`, `communication` and `wait`. On CUDA a span is
-the time that it takes to queue the work. Host code, such as arithmetic of `tensor`, leaves none.
+what `dist.start` started. `dist.wait` stands for one of the text, or for the wait of a collective
+until those that were started before it are done. Categories are `compute`, `communication` and
+`wait`. On CUDA a span is the time that it takes to queue the work. Host code, such as arithmetic of
+`tensor`, leaves none.
 
 `bytes` of a collective are the payload that this rank gives, or else gets. What is sent of it
 depends on the algorithm and on the number of ranks.
@@ -17,9 +19,10 @@ from typing import Any
 import torch
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from fhelium.backend.torch_family.collectives.asynchronous import is_communication_thread
 from fhelium.dialects.ckks.types import StateType
 from fhelium.dialects.core import ResourceOp, ResourceType
-from fhelium.dialects.distributed import CollectiveOp, SplitOp, StartOp
+from fhelium.dialects.distributed import CollectiveOp, SplitOp
 from fhelium.dialects.rns.types import ModuliType, PolyType
 
 THREADS = ("program", "started collectives")
@@ -40,7 +43,6 @@ class Trace:
         """Return the call of an op that leaves a span; `details` are further arguments of it."""
         collective = isinstance(operation, CollectiveOp)
         category = "communication" if collective else "compute"
-        thread = int(isinstance(operation.parent_op(), StartOp))
         fixed = {**_description(operation), **details}
         data = [o.type for o in operation.operands if not isinstance(o.type, ResourceType)]
         sent = [position for position, type in enumerate(data) if not isinstance(type, ModuliType)]
@@ -52,27 +54,25 @@ class Trace:
             size = _size(arguments[position] for position in sent)
             if not collective or size == 0:
                 size += _size(result if isinstance(result, tuple) else (result,))
-            self._add(operation.name, category, thread, begin, end, {"bytes": size, **fixed})
+            self._add(operation.name, category, begin, end, {"bytes": size, **fixed})
             return result
 
         return timed
 
     def waited(self, wait: Callable[[], Any]) -> Callable[[], Any]:
-        """Return the wait for a started collective that leaves a span."""
+        """Return the wait for a started collective, which leaves a span."""
 
         def timed() -> Any:
             begin = time.perf_counter_ns()
             result = wait()
             end = time.perf_counter_ns()
             size = _size(result if isinstance(result, tuple) else (result,))
-            self._add("dist.wait", "wait", 0, begin, end, {"bytes": size})
+            self._add("dist.wait", "wait", begin, end, {"bytes": size})
             return result
 
         return timed
 
-    def _add(
-        self, name: str, category: str, thread: int, begin: int, end: int, args: dict[str, Any]
-    ) -> None:
+    def _add(self, name: str, category: str, begin: int, end: int, args: dict[str, Any]) -> None:
         self.spans.append(
             {
                 "name": name,
@@ -81,7 +81,7 @@ class Trace:
                 "ts": self._origin + begin,
                 "dur": end - begin,
                 "pid": self.rank,
-                "tid": thread,
+                "tid": int(is_communication_thread()),
                 "args": args,
             }
         )

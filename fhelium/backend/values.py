@@ -9,23 +9,23 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
+    ComplexType,
     IndexType,
     IntegerType,
+    Signedness,
     TensorType,
 )
 from xdsl.ir import Attribute
 
-from fhelium.backend.invocation import prime_ids
+from fhelium.backend.invocation import ELEMENT_DTYPES, prime_ids
 from fhelium.dialects.ckks.checks import SCALE_TOLERANCE
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
 from fhelium.dialects.rns.types import PolyType
 from fhelium.dialects.secure.types import reshape_hint
 from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.parameters import Parameters
+
+_NUMBERS = (IntegerType, AnyFloat, ComplexType)
 
 
 def checked_payload(
@@ -48,14 +48,19 @@ def checked_payload(
             data = _tensor(value, torch.int64, what)
             _check_shape(data, (*dimensions, *_residue_shape(element, parameters)), what)
             return data
-        case _ if isinstance(type, TensorType) and (dtype := _dtype(element)) is not None:
+        case _ if isinstance(type, TensorType) and (dtype := ELEMENT_DTYPES.get(element)):
             data = _tensor(value, dtype, what)
             _check_shape(data, dimensions, what, batch=False)
             return data
+        case _ if isinstance(type, TensorType) and isinstance(element, _NUMBERS):
+            raise TypeError(
+                f"{what} has elements of {element}, expected a type that torch has, such as i64 or "
+                "f64: change its type in the program"
+            )
         case IndexType():
-            return _integer(value, 64, what)
+            return _integer(value, IntegerType(64), what)
         case IntegerType():
-            return _integer(value, element.width.data, what)
+            return _integer(value, element, what)
         case _ if isinstance(element, AnyFloat):
             return _number(value, float, what)
         case _:
@@ -96,7 +101,7 @@ def check_result(
     if isinstance(element, StateType | PolyType):
         data = _tensor(value, torch.int64, what)
         _check_shape(data, (*dimensions, *_residue_shape(element, parameters)), what)
-    elif isinstance(type, TensorType) and (dtype := _dtype(element)) is not None:
+    elif isinstance(type, TensorType) and (dtype := ELEMENT_DTYPES.get(element)):
         data = _tensor(value, dtype, what)
     else:
         return
@@ -234,10 +239,12 @@ def _tensor(value: object, dtype: torch.dtype, what: str, also: str | None = Non
     return value
 
 
-def _integer(value: object, width: int, what: str) -> int:
-    """Return a signed integer of `width` bits, or a bool of one."""
-    number = int(_number(value, int, what))
-    low, high = (0, 1) if width == 1 else (-(1 << width - 1), (1 << width - 1) - 1)
+def _integer(value: object, type: IntegerType, what: str) -> int:
+    """Return an integer of a type, or a bool of one bit."""
+    number, width = int(_number(value, int, what)), type.width.data
+    is_unsigned = width == 1 or type.signedness.data == Signedness.UNSIGNED
+    low = 0 if is_unsigned else -(1 << width - 1)
+    high = low + (1 << width) - 1
     if not low <= number <= high:
         raise ValueError(f"{what} is {number}, expected an integer from {low} to {high}")
     return bool(number) if width == 1 else number
@@ -259,22 +266,3 @@ def _number(value: object, kind: type[int] | type[float], what: str) -> int | fl
         return kind(value)
     except OverflowError:
         raise ValueError(f"{what} is beyond the floats, expected a number of 64 bits") from None
-
-
-def _dtype(element: Attribute) -> torch.dtype | None:
-    match element:
-        case IndexType():
-            return torch.int64
-        case IntegerType():
-            widths = {1: torch.bool, 8: torch.int8, 16: torch.int16, 32: torch.int32}
-            return {**widths, 64: torch.int64}.get(element.width.data)
-        case Float64Type():
-            return torch.float64
-        case Float32Type():
-            return torch.float32
-        case Float16Type():
-            return torch.float16
-        case BFloat16Type():
-            return torch.bfloat16
-        case _:
-            return None

@@ -1,6 +1,7 @@
 """What programs of any level have around their arithmetic: numbers, loops, tensors of values.
 
-Groups have one rank, this one. An integer is xDSL's `IntegerAttr`, a tensor of ciphertexts an array
+Groups have one rank, this one: collectives give back what they take, and what names another rank is
+refused. An integer is xDSL's `IntegerAttr`, a tensor of ciphertexts an array
 with more dimensions in front.
 """
 
@@ -9,7 +10,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import AnyFloat, IndexType, ModuleOp, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    IndexType,
+    ModuleOp,
+    TensorType,
+    UnrealizedConversionCastOp,
+)
 from xdsl.interpreter import (
     Interpreter,
     InterpreterFunctions,
@@ -30,6 +38,7 @@ from xdsl.utils.exceptions import InterpretationError
 from fhelium.dialects import distributed
 from fhelium.dialects.core import CheckpointOp
 from fhelium.dialects.memory import TransferOp
+from fhelium.dialects.rns.types import PolyType
 
 
 def interpreter_of(module: ModuleOp, *functions: InterpreterFunctions) -> Interpreter:
@@ -90,6 +99,60 @@ def _pass_by(
     _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
 ) -> PythonValues:
     return ()
+
+
+def _of_rank_0(
+    _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
+    """Return the first operand of a collective, whose root has to be this rank."""
+    _check_root(op)
+    return args[:1]
+
+
+def _whole(
+    _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
+    """Return the one share of a value, which is the whole; along the batch it is a batch."""
+    assert isinstance(op, distributed.AxisOp | distributed.ReduceScatterOp)
+    _check_root(op)
+    array, type = args[0], op.result.type
+    if op.axis.value.data == distributed.LIMB_AXIS:
+        if op.input.type != type:
+            raise _dealt(f"a share of type {op.input.type} of {type}")
+    elif isinstance(type, TensorType):
+        expected = type.get_shape()
+        if any(n not in (DYNAMIC_INDEX, m) for n, m in zip(expected, array.shape, strict=False)):
+            raise _dealt(f"shape {list(array.shape)} for {type}")
+    elif array.ndim == (3 if isinstance(type, PolyType) else 1):
+        array = array[None]
+    return (array,)
+
+
+def _no_other_rank(
+    _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
+    assert isinstance(op, distributed.PointToPointOp)
+    raise _dealt(f"a message for or from rank {op.peer_rank}")
+
+
+def _same_group(
+    _: InterpreterFunctions, __: Interpreter, op: Operation, args: PythonValues
+) -> PythonValues:
+    """Return the group: a part of one rank is the whole."""
+    return args[:1]
+
+
+def _check_root(op: Operation) -> None:
+    assert isinstance(op, distributed.CollectiveOp)
+    if op.root_rank:
+        raise _dealt(f"root {op.root_rank}")
+
+
+def _dealt(found: str) -> InterpretationError:
+    return InterpretationError(
+        f"found {found}, expected a program for a single rank, 0: an interpreter is one process, "
+        "so run it with fhelium-run on several ranks, or take it before it is dealt to them"
+    )
 
 
 @register_impls
@@ -158,7 +221,17 @@ class StructureFunctions(InterpreterFunctions):
         return values
 
     transfer = impl(TransferOp)(keep)
-    broadcast = impl(distributed.BroadcastOp)(keep)
-    all_reduce = impl(distributed.AllReduceAddCiphertextOp)(keep)
+    all_reduce_add = impl(distributed.AllReduceAddCiphertextOp)(keep)
+    all_reduce = impl(distributed.AllReduceOp)(keep)
+    broadcast = impl(distributed.BroadcastOp)(_of_rank_0)
+    reduce = impl(distributed.ReduceOp)(_of_rank_0)
+    all_gather = impl(distributed.AllGatherOp)(_whole)
+    gather = impl(distributed.GatherOp)(_whole)
+    scatter = impl(distributed.ScatterOp)(_whole)
+    all_to_all = impl(distributed.AllToAllOp)(_whole)
+    reduce_scatter = impl(distributed.ReduceScatterOp)(_whole)
+    send = impl(distributed.SendOp)(_no_other_rank)
+    recv = impl(distributed.RecvOp)(_no_other_rank)
+    split = impl(distributed.SplitOp)(_same_group)
     barrier = impl(distributed.BarrierOp)(_pass_by)
     checkpoint = impl(CheckpointOp)(_pass_by)

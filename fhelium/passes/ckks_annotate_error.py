@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, prod
@@ -37,6 +37,7 @@ from fhelium.dialects.distributed import (
 from fhelium.dialects.memory import TransferOp
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.option_checks import check_at_least
+from fhelium.scheme.parameters import Parameters
 
 PRECISION = "ckks.precision_bits"
 MAY_OVERFLOW = "ckks.may_overflow"
@@ -56,12 +57,13 @@ class CkksAnnotateErrorPass(ModulePass):
     - `largest` bounds the magnitude of every message that comes from outside: arguments of
       functions that nothing calls, materials, and what is encoded. Ciphertexts among them count as
       fresh encryptions with the public key, plaintexts as encodings.
-    - `ranks` is the size of the groups that all-reduces fold over; only those need it.
+    - `ranks` is the size of the groups that reductions fold over; only those need it.
 
     Errors are followed by where they come from: those of one origin add up in full, others as
     deviations do. `fhelium.scheme.noise` says how large each one is, and with which chance a slot
     is worse. Calls are followed, loops with constant bounds are run, and of two branches the worse
-    counts. Needs `ckks.parameters` and assigned states, and comes before `convert-ckks-to-rns`.
+    counts. Of what is sent with one tag the worst counts too. Needs `ckks.parameters` and assigned
+    states, and comes before `convert-ckks-to-rns`.
     """
 
     name = "ckks-annotate-error"
@@ -80,9 +82,7 @@ class CkksAnnotateErrorPass(ModulePass):
         parameters = program_parameters(op, f"how large errors are depends on them: {CHOSEN_BY}")
         for inner in encrypted:
             require_states(inner, _types(inner), parameters)
-        errors = ErrorAnalysis(parameters, float(self.largest))
-        run = _Run(errors, self.ranks)
-        run.module(op)
+        run = self._run(op, parameters)
         for inner in op.walk():
             inner.attributes.pop(PRECISION, None)
             inner.attributes.pop(MAY_OVERFLOW, None)
@@ -90,6 +90,26 @@ class CkksAnnotateErrorPass(ModulePass):
             inner.attributes[PRECISION] = FloatAttr(round(bits, 1), f64)
         for inner in run.overflowing:
             inner.attributes[MAY_OVERFLOW] = UnitAttr()
+
+    def _run(self, module: ModuleOp, parameters: Parameters) -> _Run:
+        """Run a module until what is received is what is sent."""
+        sends = {_message(each): each for each in module.walk() if isinstance(each, SendOp)}
+        changed, received = [*sends], {}
+        # What passes through several messages is known when each of them is.
+        for _ in range(len(sends) + 2):
+            errors = ErrorAnalysis(parameters, float(self.largest))
+            run = _Run(errors, self.ranks, sends, received)
+            run.module(module)
+            changed = [each for each in sends if run.sent.get(each) != received.get(each)]
+            if not changed:
+                return run
+            received = run.sent
+        tag, _ = changed[0]
+        raise PassFailure(
+            sends[changed[0]],
+            f"found messages of tag {tag} that pass on what such messages bring, expected a tag of "
+            "its own for each: how often they do is not known",
+        )
 
 
 def _types(operation: Operation) -> Iterator[Attribute]:
@@ -101,6 +121,14 @@ def _types(operation: Operation) -> Iterator[Attribute]:
 
 def _handles_ciphertexts(operation: Operation) -> bool:
     return any(map(holds_state, _types(operation)))
+
+
+_Message = tuple[int, Attribute]
+"""What tells messages apart: their tag, and the type of what is sent."""
+
+
+def _message(op: SendOp | RecvOp) -> _Message:
+    return op.tag.value.data, op.payload
 
 
 _Known = TrackedValue | int | None
@@ -119,6 +147,9 @@ class _Run:
 
     errors: ErrorAnalysis
     ranks: int | None
+    sends: Collection[_Message]
+    received: Mapping[_Message, TrackedValue]
+    sent: dict[_Message, TrackedValue] = field(default_factory=dict)
     precision: dict[Operation, float] = field(default_factory=dict)
     overflowing: set[Operation] = field(default_factory=set)
     known: dict[SSAValue, _Known] = field(default_factory=dict)
@@ -216,13 +247,10 @@ class _Run:
             case WaitOp():
                 return [self.known[value] for value in yielded(op.start.body.block).operands]
             case SendOp():
+                self.send(_message(op), operands[0])
                 return []
             case RecvOp() if _handles_ciphertexts(op):
-                raise PassFailure(
-                    op,
-                    "found dist.recv of ciphertexts or plaintexts, expected another collective: "
-                    "what the other rank sends is not known here",
-                )
+                return [self.receive(op)]
             case arith.ConstantOp(value=IntegerAttr() as number):
                 return [number.value.data]
             case arith.SelectOp():
@@ -280,6 +308,22 @@ class _Run:
         for other in others:
             first = [_worse(x, y) for x, y in zip(first, other, strict=True)]
         return first
+
+    def send(self, message: _Message, value: _Known) -> None:
+        """Keep the worst that messages bring."""
+        if isinstance(value, TrackedValue):
+            self.sent[message] = value.worse(self.sent.get(message, value))
+
+    def receive(self, op: RecvOp) -> TrackedValue | None:
+        message = _message(op)
+        if message not in self.sends:
+            raise PassFailure(
+                op,
+                f"found dist.recv with tag {message[0]}, and no dist.send of a {message[1]} with "
+                "it, expected one: what is received is as precise as what is sent",
+            )
+        unknown = self.errors.from_outside(op.result.type, self.errors.draw())
+        return self.received.get(message, unknown)
 
     def all_reduce(
         self,

@@ -24,6 +24,7 @@ from fhelium.analyses.state_assignment import assign_types, ciphertext_with, pla
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.parameters import PARAMETERS, ParametersAttr
 from fhelium.dialects.ckks.types import CiphertextType, PlaintextType, StateType
+from fhelium.dialects.distributed import RecvOp
 from fhelium.dialects.rns.types import Form
 from fhelium.passes.failure import PassFailure
 
@@ -164,11 +165,27 @@ def _forms(steps: Sequence[Step]) -> dict[SSAValue, Form]:
         form = Form.EVALUATION
         if isinstance(step.operation, ckks.ToCoefficientOp):
             form = Form.COEFFICIENT
+        elif step.kind == Kind.MESSAGE:
+            pass  # What is sent may be made behind, so what is received says its form.
         elif step.operands and not isinstance(step.operation, ckks.ToEvaluationOp):
             form = forms[step.operands[0].value]
         for result in step.results:
             forms[result] = CiphertextType.of(result).form or form
+    for step in steps:
+        _check_message(step, forms)
     return forms
+
+
+def _check_message(step: Step, forms: dict[SSAValue, Form]) -> None:
+    """Refuse to receive another form than what is sent, which no type shows."""
+    ends = {forms[value] for value in (*(each.value for each in step.operands), *step.results)}
+    if isinstance(step.operation, RecvOp) and len(ends) > 1:
+        raise PassFailure(
+            step.operation,
+            f"found messages of tag {step.operation.tag.value.data} in evaluation and coefficient "
+            "form, expected one: give each form a tag of its own, and write form = coefficient on "
+            "what is received in it",
+        )
 
 
 def _wanted(

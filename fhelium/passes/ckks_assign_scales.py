@@ -103,7 +103,7 @@ class _Scales:
         match step.kind:
             case Kind.LEAVE:
                 return
-            case Kind.ENTER:
+            case Kind.ENTER | Kind.MESSAGE:
                 scale, degree = self.canonical(op, _level(step.results[0], self.function), 1), 1
             case Kind.MULTIPLY:
                 factors = operands if len(operands) == 2 else operands * 2
@@ -187,7 +187,10 @@ class _Scales:
         for step in steps:
             if step.kind == Kind.MULTIPLY:
                 continue
-            found = sorted({self.of_value[operand.value] for operand in step.operands})
+            ends = [operand.value for operand in step.operands]
+            if step.kind == Kind.MESSAGE:
+                ends += step.results
+            found = sorted({self.of_value[value] for value in ends})
             if len(found) > 1:
                 raise PassFailure(
                     step.operation,

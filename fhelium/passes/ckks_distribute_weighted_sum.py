@@ -16,8 +16,16 @@ from fhelium.analyses.cost_model import CostModel
 from fhelium.analyses.encrypted_steps import encrypted_functions
 from fhelium.analyses.program_costs import costs_of
 from fhelium.analyses.rank_branches import branch_by_rank
-from fhelium.analyses.rank_dependence import RankDependence, ancestors
-from fhelium.analyses.sums_of_terms import SumOp, Term, add_up, is_outermost_sum, terms_of
+from fhelium.analyses.rank_dependence import RankDependence
+from fhelium.analyses.rank_reach import all_ranks_reach
+from fhelium.analyses.sums_of_terms import (
+    SumOp,
+    Term,
+    add_up,
+    is_outermost_sum,
+    saved_sums,
+    terms_of,
+)
 from fhelium.dialects import ckks
 from fhelium.dialects.ckks.types import CiphertextType
 from fhelium.dialects.core import CheckpointOp, ResourceOp, has_assignment
@@ -50,13 +58,18 @@ class CkksDistributeWeightedSumPass(ModulePass):
     steps, which share a decomposition, run on every rank that needs them. Plaintexts are encoded
     in front of the branches, so that a link still does it once.
 
-    All ranks must be given the same ciphertexts, materials and keys. A sum modulo q does not
-    depend on the order of its terms, so a program with assigned levels and scales gives the bits
-    of one rank. Put the pass behind scheduling, and before implementations are assigned. A group
-    of another size is an error, in `dist-verify-spmd` or when the program runs, before any
-    arithmetic. Sums that some ranks may not reach, those of fewer terms, and those inside a share
-    are left alone, without a word: a program in which nothing was split has no collective that it
-    did not have.
+    All ranks must be given the same ciphertexts, materials and keys, and all terms of a sum one
+    batch: the shares of a sum of batches and single ciphertexts may differ in shape, which the
+    ranks refuse when they meet. A sum modulo q does not depend on the order of its terms, so a
+    program with assigned levels and scales gives the bits of one rank. Put the pass behind
+    scheduling, and before implementations are assigned. A group of another size is an error, in
+    `dist-verify-spmd` or when the program runs, before any arithmetic.
+
+    Some sums are left alone, without a word: those that some ranks may not reach, or whose terms
+    may differ between ranks by the text (what follows from `dist.rank`, `dist.scatter` or
+    `dist.recv`, say), those of fewer terms, and those inside a share. What a `fhelium.checkpoint`
+    saves is one term of a sum behind it. A program in which nothing was split has no collective
+    that it did not have.
 
     By default, `by=count`, every sum of enough terms is split. With `by=time` those alone whose
     dearest share and the message behind it take less time than the whole sum, as far as
@@ -94,17 +107,23 @@ class CkksDistributeWeightedSumPass(ModulePass):
         model = None
         if self.by == "time":
             model = costs_of(op, self.calibration, self.family).model
-        dependence = RankDependence(op)
+        # Without the same inputs sums would not be equal, yet they may steer what ranks run.
+        reach, equal = RankDependence(op), RankDependence(op, inputs_are_equal=True)
         for function in functions:
             ranks = _Ranks(function, self.ranks, self.group)
+            group, saved = ranks.group.result, saved_sums(function)
             # The sums that use others come first; what they take into their shares is then gone.
-            for root in reversed([inner for inner in function.walk() if _is_sum(inner)]):
+            for root in reversed([inner for inner in function.walk() if _is_sum(inner, saved)]):
                 if root.parent is None:
                     continue
-                parts = _parts_of(root)
-                enough = len(parts) >= max(self.least, self.ranks)
-                if enough and _all_ranks_reach(root, ranks.group.result, dependence):
-                    _split(root, parts, ranks, model)
+                private = _private_ops(root)
+                parts = _parts_of(root, private, saved)
+                if (
+                    len(parts) >= max(self.least, self.ranks)
+                    and all_ranks_reach(root, group, reach)
+                    and equal.origin(root.result, group) is None
+                ):
+                    _split(root, parts, private, ranks, model)
 
 
 @dataclass(frozen=True)
@@ -140,17 +159,21 @@ class _Ranks:
         return self.number
 
 
-def _is_sum(op: Operation) -> TypeGuard[SumOp | ckks.WeightedSumOp]:
-    return isinstance(op, ckks.WeightedSumOp) or is_outermost_sum(op)
+def _is_sum(op: Operation, saved: Collection[Operation]) -> TypeGuard[SumOp | ckks.WeightedSumOp]:
+    return isinstance(op, ckks.WeightedSumOp) or is_outermost_sum(op, saved)
 
 
-def _parts_of(root: SumOp | ckks.WeightedSumOp) -> list[_Part]:
+def _parts_of(
+    root: SumOp | ckks.WeightedSumOp, private: Sequence[Operation], saved: Collection[Operation]
+) -> list[_Part]:
     """Return the terms of a sum, and the products of the weighted sums among them."""
     parts: list[_Part] = []
-    for term in [Term(root.result)] if isinstance(root, ckks.WeightedSumOp) else terms_of(root):
+    inside = {root, *private}
+    alone = isinstance(root, ckks.WeightedSumOp)
+    for term in [Term(root.result)] if alone else terms_of(root, saved):
         owner = term.value.owner
-        inside = owner is root or (term.value.has_one_use() and owner.parent is root.parent)
-        if isinstance(owner, ckks.WeightedSumOp) and inside:
+        once = owner is root or term.value.has_one_use()
+        if isinstance(owner, ckks.WeightedSumOp) and once and owner in inside:
             pairs = zip(owner.terms, owner.weights, strict=True)
             parts += [_Part(value, term.negative, weight, owner) for value, weight in pairs]
         else:
@@ -158,33 +181,10 @@ def _parts_of(root: SumOp | ckks.WeightedSumOp) -> list[_Part]:
     return parts
 
 
-def _all_ranks_reach(
-    op: Operation, group: SSAValue, dependence: RankDependence, calls: tuple[FuncOp, ...] = ()
-) -> bool:
-    """Return whether all ranks of a group run an op equally often, as far as is known."""
-    for around in ancestors(op):
-        match around:
-            case scf.IfOp():
-                steering = [around.cond]
-            case scf.ForOp():
-                steering = [around.lb, around.ub, around.step]
-            case FuncOp():
-                if len(around.body.blocks) != 1 or around in calls:
-                    return False
-                return all(
-                    _all_ranks_reach(call, group, dependence, (*calls, around))
-                    for call in dependence.calls.callers[around.sym_name.data]
-                )
-            case _:
-                return False
-        if any(dependence.origin(value, group) for value in steering):
-            return False
-    return False
-
-
 def _split(
     root: SumOp | ckks.WeightedSumOp,
     parts: Sequence[_Part],
+    private: Sequence[Operation],
     ranks: _Ranks,
     model: CostModel | None,
 ) -> None:
@@ -192,10 +192,9 @@ def _split(
 
     With a model of costs, only if that takes less time.
     """
-    private = _private_ops(root)
-    needs = _needs(private)
+    needs = _Needs(private)
     shares = _deal(parts, needs, ranks.count)
-    taken = [_union(needs, share) for share in shares]
+    taken = [needs.named(needs.of(part.value for part in share)) for share in shares]
     kept = _kept(private, set.intersection(*taken))
     moved = [op for op in private if op not in kept]
     blocks = [_branch(root, *both, moved) for both in zip(shares, taken, strict=True)]
@@ -254,48 +253,64 @@ def _private_ops(root: Operation) -> list[Operation]:
     return [*reversed(private)]
 
 
-def _needs(private: Sequence[Operation]) -> dict[SSAValue, set[SSAValue]]:
-    """Return for each private value all those that it is computed from, and itself."""
-    needs: dict[SSAValue, set[SSAValue]] = {}
-    for op in private:
-        below = set[SSAValue]().union(*(needs.get(value, ()) for value in op.operands))
-        needs |= {result: below | {result} for result in op.results}
-    return needs
+class _Needs:
+    """What each private value is computed from, and itself: a bit for each private value.
+
+    Bits, since a value of a deep program may need all that stands before it.
+    """
+
+    def __init__(self, private: Sequence[Operation]):
+        self.values = [result for op in private for result in op.results]
+        self.bits: dict[SSAValue, int] = {}
+        self.switches = 0
+        self.products: dict[int, int] = {}
+        """The values that cost so many products each."""
+        for op in private:
+            below = self.of(op.operands)
+            count = len(op.terms) if isinstance(op, ckks.WeightedSumOp) else 1
+            for result in op.results:
+                bit = 1 << len(self.bits)
+                self.bits[result] = below | bit
+                self.switches |= bit * isinstance(op, KEY_SWITCHES)
+                self.products[count] = self.products.get(count, 0) | bit
+
+    def of(self, values: Iterable[SSAValue]) -> int:
+        """Return the bits of all that values need."""
+        needed = 0
+        for value in values:
+            needed |= self.bits.get(value, 0)
+        return needed
+
+    def named(self, bits: int) -> set[SSAValue]:
+        """Return the values whose bits are set."""
+        return {value for number, value in enumerate(self.values) if bits >> number & 1}
+
+    def cost(self, bits: int) -> Cost:
+        """Return what it costs to compute values from their operands."""
+        products = sum(n * (bits & which).bit_count() for n, which in self.products.items())
+        return (bits & self.switches).bit_count(), products
 
 
-def _union(needs: dict[SSAValue, set[SSAValue]], parts: Sequence[_Part]) -> set[SSAValue]:
-    return set[SSAValue]().union(*(needs.get(part.value, ()) for part in parts))
-
-
-def _deal(
-    parts: Sequence[_Part], needs: dict[SSAValue, set[SSAValue]], ranks: int
-) -> list[list[_Part]]:
+def _deal(parts: Sequence[_Part], needs: _Needs, ranks: int) -> list[list[_Part]]:
     """Share parts out: the dearest first, each to the rank that has the least to do with it.
 
     An empty share is always cheapest, so that none is left empty.
     """
     loads: list[Cost] = [(0, 0)] * ranks
-    taken: list[set[SSAValue]] = [set() for _ in range(ranks)]
+    taken = [0] * ranks
     owners: dict[int, int] = {}
-    costs = [_cost(needs.get(part.value, ())) for part in parts]
-    for index in sorted(range(len(parts)), key=lambda index: costs[index], reverse=True):
-        needed = needs.get(parts[index].value, set[SSAValue]())
+    needed = [needs.of([part.value]) for part in parts]
+    costs = [needs.cost(bits) for bits in needed]
+    for index in sorted(range(len(parts)), key=costs.__getitem__, reverse=True):
         with_it = [
-            _plus(load, _cost(needed - held)) for load, held in zip(loads, taken, strict=True)
+            _plus(load, needs.cost(needed[index] & ~held))
+            for load, held in zip(loads, taken, strict=True)
         ]
         rank = min(range(ranks), key=with_it.__getitem__)
         loads[rank] = _plus(with_it[rank], (0, 1))
-        taken[rank] |= needed
+        taken[rank] |= needed[index]
         owners[index] = rank
     return [[p for i, p in enumerate(parts) if owners[i] == rank] for rank in range(ranks)]
-
-
-def _cost(values: Collection[SSAValue]) -> Cost:
-    """Return what it costs to compute values from their operands."""
-    owners = [value.owner for value in values]
-    switches = sum(isinstance(owner, KEY_SWITCHES) for owner in owners)
-    products = sum(len(o.terms) if isinstance(o, ckks.WeightedSumOp) else 1 for o in owners)
-    return switches, products
 
 
 def _plus(one: Cost, other: Cost) -> Cost:

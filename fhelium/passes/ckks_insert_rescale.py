@@ -33,7 +33,7 @@ from fhelium.passes.failure import PassFailure
 
 RESCALE = Restoring(
     raises=(Kind.MULTIPLY, Kind.SCALE),
-    needs_rest=(Kind.MULTIPLY, Kind.SCALE, Kind.LEAVE, Kind.SWITCH),
+    needs_rest=(Kind.MULTIPLY, Kind.SCALE, Kind.LEAVE, Kind.SWITCH, Kind.MESSAGE),
     restores=Kind.RESCALE,
     op_name=ckks.RescaleOp.name,
     avoids=(Kind.MOVE,),
@@ -48,8 +48,9 @@ class CkksInsertRescalePass(ModulePass):
     """Place `ckks.rescale`, so that no product has a factor that is a product itself.
 
     A product, with a ciphertext, a plaintext or a number, has the square of a level's scale, and a
-    rescale brings it to the scale of the next level. Further products and results of functions take
-    rescaled values; rotations take any, and sums any, but the same of all their operands.
+    rescale brings it to the scale of the next level. Further products, results of functions and
+    what `dist.send` sends take rescaled values; rotations and collectives take any, and sums any,
+    but the same of all their operands.
 
     - `strategy=eager` rescales every product at once, behind its relinearization if it has one.
     - `strategy=lazy` rescales as few values as possible: a sum of products once, behind the sum.
@@ -127,7 +128,7 @@ def _is_assigned(value: SSAValue) -> bool:
 def _takes_any_level(operand: Operand) -> bool:
     """Return whether an op lets the level of an operand differ from those of its other types."""
     kind = KINDS.get(type(operand.operation))
-    return kind in (Kind.MULTIPLY, Kind.SCALE, Kind.SWITCH, Kind.LEAVE)
+    return kind in (Kind.MULTIPLY, Kind.SCALE, Kind.SWITCH, Kind.LEAVE, Kind.MESSAGE)
 
 
 def _rescale(value: SSAValue) -> ckks.RescaleOp:

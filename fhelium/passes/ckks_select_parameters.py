@@ -47,6 +47,7 @@ class CkksSelectParametersPass(ModulePass):
       `fhelium-params` does. `by=program` follows the program's own errors with
       `ckks-annotate-error`, and takes a greater scale until every result has the precision and no
       message overflows; it needs assigned levels, and its bounds are too careful for long sums.
+    - `ranks` is the size of the groups that reductions fold over, for `by=program`.
 
     Parameters that are there already stay. Where there are none that will do, the pass says which
     depth or precision would.
@@ -59,10 +60,11 @@ class CkksSelectParametersPass(ModulePass):
     largest: int | float = 1.0
     min_slots: int | None = None
     by: Literal["depth", "program"] = "depth"
+    ranks: int | None = None
 
     def __post_init__(self) -> None:
         check_at_least(0, depth=self.depth)
-        check_at_least(1, min_slots=self.min_slots)
+        check_at_least(1, min_slots=self.min_slots, ranks=self.ranks)
         check_positive(precision=self.precision, largest=self.largest)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -141,7 +143,7 @@ class CkksSelectParametersPass(ModulePass):
         wanted, bits, overflows = self, inf, False
         for _ in range(_MOST_TRIES):
             parameters = wanted._for_depth(module, depth)
-            bits, overflows = _outcome(ctx, module, parameters, self.largest)
+            bits, overflows = _outcome(ctx, module, parameters, self.largest, self.ranks)
             if bits >= self.precision and not overflows:
                 return parameters
             wanted = replace(
@@ -187,13 +189,13 @@ def _slots_used(module: ModuleOp) -> Iterator[int]:
 
 
 def _outcome(
-    ctx: Context, module: ModuleOp, parameters: Parameters, largest: float
+    ctx: Context, module: ModuleOp, parameters: Parameters, largest: float, ranks: int | None
 ) -> tuple[float, bool]:
     """Return the bits of the least precise result, and whether a message may overflow."""
     trial = module.clone()
     trial.attributes[PARAMETERS] = parameters.to_attribute()
     CkksAssignScalesPass().apply(ctx, trial)
-    CkksAnnotateErrorPass(largest=largest).apply(ctx, trial)
+    CkksAnnotateErrorPass(largest=largest, ranks=ranks).apply(ctx, trial)
     bits, overflows = inf, False
     for op in trial.walk():
         overflows |= MAY_OVERFLOW in op.attributes

@@ -10,7 +10,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fhelium.analyses.collective_windows import Window, windows
-from fhelium.analyses.rank_dependence import group_key
+from fhelium.analyses.rank_dependence import RankDependence, group_key
+from fhelium.analyses.rank_reach import ranks_run_alike
 from fhelium.dialects.distributed import AllReduceAddCiphertextOp, AllReduceAddCiphertextsOp
 
 Bundle = list[AllReduceAddCiphertextOp]
@@ -25,14 +26,20 @@ class DistCombineCollectivesPass(ModulePass):
     computed before it. Each sum keeps its bits, and each message saves the time of two.
 
     A collective that has attributes stays, such as one that records an implementation. Reductions
-    with a combine region are not combined.
+    with a combine region are not combined. Where a condition or loop bound may differ between the
+    ranks of the group nothing is: ranks in another branch issue the same sequence of messages.
     """
 
     name = "dist-combine-collectives"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        dependence = RankDependence(op)
         for window in windows(op):
-            bundles = [bundle for bundle in _bundles(window) if len(bundle) > 1]
+            bundles = [
+                bundle
+                for bundle in _bundles(window)
+                if len(bundle) > 1 and ranks_run_alike(bundle[0], bundle[0].group, dependence)
+            ]
             if bundles:
                 _combine(window, bundles)
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import chain
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, Dialect, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from fhelium.analyses.collective_sequences import Event, Events, Sequences
 from fhelium.analyses.message_pairing import first_message, verify_pairs, verify_parts
 from fhelium.analyses.rank_dependence import (
-    GroupKey,
+    Origin,
     RankDependence,
     group_key,
     value_name,
@@ -22,6 +21,7 @@ from fhelium.analyses.rank_dependence import (
 from fhelium.dialects.core import ResourceOp
 from fhelium.dialects.distributed import (
     CollectiveOp,
+    CombiningOp,
     GroupType,
     PointToPointOp,
     RankOp,
@@ -31,33 +31,8 @@ from fhelium.dialects.distributed import (
 from fhelium.passes.failure import PassFailure
 from fhelium.passes.option_checks import check_at_least
 
-
-@dataclass(frozen=True)
-class Event:
-    """A collective, or control flow around some, as one rank meets it."""
-
-    op: Operation
-    inner: tuple[tuple["Event", ...], ...] = ()
-
-    @cached_property
-    def collectives(self) -> Mapping[GroupKey, CollectiveOp]:
-        """The first collective of each group."""
-        if isinstance(self.op, CollectiveOp):
-            return {group_key(self.op.group): self.op}
-        first: dict[GroupKey, CollectiveOp] = {}
-        for event in chain.from_iterable(self.inner):
-            for key, collective in event.collectives.items():
-                first.setdefault(key, collective)
-        return first
-
-
 HANDLING = frozenset({"arith", "builtin", "dist", "fhelium", "func", "scf"})
 """Dialects whose ops name groups, ask them or hand them on, and talk in collectives alone."""
-
-Events = tuple[Event, ...]
-
-Parts = dict[GroupKey, GroupKey]
-"""Parts of a group that one branch makes, each with that which the other branch makes."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +43,10 @@ class DistVerifySpmdPass(ModulePass):
     condition or loop bound around a collective must be the same on every rank of its group; what
     is computed from `dist.rank`, or from what each rank is given by itself, may differ, and what
     `dist.broadcast`, an all-reduce or `dist.all_gather` returned does not. Both branches of a
-    condition that differs may issue the same sequence of collectives. What cannot be shown to be
-    the same is refused, and so is an op of another dialect that takes a group and does not derive
-    from `CollectiveOp`.
+    condition that differs may issue the same sequence of collectives. What a combine region uses
+    is the same on every rank too, or results would differ. What cannot be shown to be the same is
+    refused, and so is an op of another dialect that takes a group and does not derive from
+    `CollectiveOp`.
 
     `ranks` is the size of the groups that the program names. It bounds the roots of collectives,
     and a program that sends and receives needs it: each rank is followed by itself then, every
@@ -145,10 +121,12 @@ class _Verifier:
     module: ModuleOp
     sizes: Mapping[str, int]
     dependence: RankDependence
+    sequences: Sequences = field(init=False)
     known: dict[func.FuncOp, Events] = field(default_factory=dict)
     open: list[func.FuncOp] = field(default_factory=list)
-    steering: set[tuple[SSAValue, SSAValue]] = field(default_factory=set)
-    """Values that decide how often a collective runs, each with the group of that collective."""
+
+    def __post_init__(self) -> None:
+        self.sequences = Sequences(self.dependence)
 
     def function(self, function: func.FuncOp) -> Events:
         """Return what a call of `function` issues."""
@@ -210,6 +188,8 @@ class _Verifier:
             case CollectiveOp():
                 self.check_group(op)
                 self.check_root(op)
+                if isinstance(op, CombiningOp):
+                    self.check_fold(op)
                 return (Event(op),)
             case StartOp():
                 return self.block(op.body.block)
@@ -260,11 +240,10 @@ class _Verifier:
     def branch(self, op: scf.IfOp) -> Events:
         branches = tuple(self.block(r.block) if r.blocks else () for r in op.regions)
         one, other = branches
-        if self.same_events(one, other, {}):
+        if self.sequences.same(one, other):
             return one
         event = Event(op, branches)
         for collective in event.collectives.values():
-            self.steering.add((op.cond, collective.group))
             self.check_same(
                 collective,
                 op,
@@ -274,58 +253,10 @@ class _Verifier:
             )
         return (event,)
 
-    def same_events(self, one: Events, other: Events, parts: Parts) -> bool:
-        """Return whether two sequences are the same messages, whichever of them a rank issues."""
-        if one is other:
-            return True
-        return len(one) == len(other) and all(
-            self.same_event(a, b, parts) for a, b in zip(one, other, strict=True)
-        )
-
-    def same_event(self, one: Event, other: Event, parts: Parts) -> bool:
-        a, b = one.op, other.op
-        if type(a) is not type(b) or len(one.inner) != len(other.inner):
-            return False
-        match a, b:
-            case scf.IfOp(), scf.IfOp():
-                alike = _same_value(a.cond, b.cond)
-            case scf.ForOp(), scf.ForOp():
-                alike = all(map(_same_value, (a.lb, a.ub, a.step), (b.lb, b.ub, b.step)))
-            case func.CallOp(), func.CallOp():
-                alike = self.same_calls(a, b)
-            case scf.WhileOp(), scf.WhileOp():
-                alike = False
-            case CollectiveOp(), CollectiveOp():
-                key = group_key(a.group)
-                alike = parts.get(key, key) == group_key(b.group) and a.same_message(b)
-                if isinstance(a, SplitOp) and isinstance(b, SplitOp):
-                    # Ranks of one color are in one part, whichever of the two they make.
-                    parts[a.result] = b.result
-            case _:
-                alike = False
-        return alike and all(
-            self.same_events(mine, theirs, parts)
-            for mine, theirs in zip(one.inner, other.inner, strict=True)
-        )
-
-    def same_calls(self, a: func.CallOp, b: func.CallOp) -> bool:
-        """Return whether two calls issue the same: no argument that differs steers a collective."""
-        if a.callee != b.callee:
-            return False
-        arguments = self.dependence.calls.functions[a.callee.string_value()].body.block.args
-        differing = [
-            argument
-            for argument, one, other in zip(arguments, a.operands, b.operands, strict=True)
-            if not _same_value(one, other)
-        ]
-        origins = (self.dependence.origin(*steering, differing) for steering in self.steering)
-        return not any(origin and origin.value in differing for origin in origins)
-
     def repeated(self, op: scf.ForOp | scf.WhileOp, steering: list[tuple[str, SSAValue]]) -> Events:
         event = Event(op, tuple(self.block(region.block) for region in op.regions))
         for collective in event.collectives.values():
             for role, value in steering:
-                self.steering.add((value, collective.group))
                 self.check_same(collective, op, role, value, "move the collective out of the loop")
         return (event,) if any(event.inner) else ()
 
@@ -336,21 +267,36 @@ class _Verifier:
         group = collective.group
         origin = self.dependence.origin(value, group)
         if origin is None:
+            self.sequences.steer(around, value, group)
             return
         through = "" if origin.value is value else f" through {value_name(origin.value)}"
         times = "on some ranks only" if isinstance(around, scf.IfOp) else "more often on some ranks"
+        broadcast = f"{instead}, or make {value_name(value)} equal with dist.broadcast"
         raise PassFailure(
             collective,
             f"{collective.name} in {_group_name(group)} may run {times}: the {role} "
             f"{value_name(value)} of {around.name} may differ between ranks{through}, since "
-            f"{origin.reason}: {instead}, or make {value_name(value)} equal with dist.broadcast",
+            f"{origin.reason}: {origin.advice or broadcast}",
             notes=[
                 (value, f"the {role} {value_name(value)} of {around.name}"),
-                *(
-                    [(origin.value, f"ranks begin to differ in {value_name(origin.value)}")]
-                    * bool(through)
-                ),
+                *([_where_ranks_differ(origin)] * bool(through)),
             ],
+        )
+
+    def check_fold(self, op: CombiningOp) -> None:
+        """Raise `PassFailure` for a combine region that may be another function on each rank."""
+        (combined,) = yielded(op.combine.block).operands
+        origin = self.dependence.origin(combined, op.group)
+        if origin is None:
+            self.sequences.steer(op, combined, op.group)
+            return
+        used = value_name(origin.value)
+        raise PassFailure(
+            op,
+            f"{op.name} in {_group_name(op.group)} may fold to another value on each rank: its "
+            f"combine region uses {used}, and {origin.reason}: "
+            f"{origin.advice or f'make {used} equal with dist.broadcast'}, or fold without it",
+            notes=[_where_ranks_differ(origin)],
         )
 
     def check_group(self, op: CollectiveOp) -> None:
@@ -402,12 +348,11 @@ class _Verifier:
         return self.sizes.get(key) if isinstance(key, str) else None
 
 
+def _where_ranks_differ(origin: Origin) -> tuple[SSAValue, str]:
+    """Return a note of the value at which ranks begin to differ."""
+    return (origin.value, f"ranks begin to differ in {value_name(origin.value)}")
+
+
 def _group_name(group: SSAValue) -> str:
     key = group_key(group)
     return f"@{key}" if isinstance(key, str) else value_name(group)
-
-
-def _same_value(a: SSAValue, b: SSAValue) -> bool:
-    """Return whether two values are one, or equal constants."""
-    constants = isinstance(a.owner, arith.ConstantOp) and isinstance(b.owner, arith.ConstantOp)
-    return a is b or (constants and a.owner.value == b.owner.value)  # pyright: ignore[reportAttributeAccessIssue]

@@ -7,17 +7,21 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import IsTerminator
 
+from fhelium.analyses.aggregated_sums import AggregatedSum, aggregated_sums
 from fhelium.analyses.limb_branches import LimbBranch, values_read_whole
 from fhelium.analyses.limb_shares import LimbShares
 from fhelium.analyses.program_parameters import program_parameters
 from fhelium.analyses.rank_branches import branch_by_rank
-from fhelium.dialects.core import ResourceOp
-from fhelium.dialects.distributed import CollectiveOp, GroupQueryOp, GroupType, RankOp
+from fhelium.analyses.rank_dependence import AGREEING, captured, group_key
+from fhelium.dialects import secure
+from fhelium.dialects.ckks.types import StateType
+from fhelium.dialects.core import ResourceOp, element_of
+from fhelium.dialects.distributed import BarrierOp, CollectiveOp, GroupQueryOp, GroupType, RankOp
 from fhelium.dialects.effects import is_effect_free
 from fhelium.dialects.rns.types import PolyType, basis_text
 from fhelium.passes.failure import PassFailure
@@ -33,9 +37,14 @@ class RnsShardLimbsPass(ModulePass):
     rank, whose types name that rank's limbs. Inputs and materials come whole to every rank, and
     results are whole on every rank, the same bits as on one. Between them only base conversions
     send limbs: one all_gather for the input of a key switch (or for all rotations that share it),
-    one broadcast for the limbs that a rescale drops. The ranks work on one value together, so the
-    program has no other collectives; put the pass behind the rns passes, before implementations
-    are assigned. The group must have as many ranks as the text says: a run with others is an error.
+    one broadcast for the limbs that a rescale drops. Key switches that are only added up, before
+    they are divided by the special primes (`rns-fuse-divisions{sums=true}`), are shared whole where
+    that sends fewer limbs: each input goes to one rank, and one reduce_scatter of Q and one
+    all_reduce of P add what ranks have made. The ranks work on one value together, so the
+    program has no other collectives, but for those that make numbers, tensors and keys the same on
+    each rank: a condition may come from a `dist.broadcast`. Put the pass behind the rns passes,
+    before implementations are assigned. The group must have as many ranks as the text says: a run
+    with others is an error.
     """
 
     name = "rns-shard-limbs"
@@ -48,12 +57,11 @@ class RnsShardLimbsPass(ModulePass):
         check_names(group=self.group)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [
-            inner
-            for inner in op.walk()
-            if isinstance(inner, FuncOp) and inner.body.blocks and any(_polynomials(inner))
-        ]
-        if self.ranks == 1 or not functions:
+        if self.ranks == 1:
+            return
+        functions = [inner for inner in op.walk() if isinstance(inner, FuncOp)]
+        functions = [function for function in functions if _has_residues(function)]
+        if not functions:
             return
         parameters = program_parameters(op, "keep the attribute when you lower")
         limbs = LimbShares(parameters, self.ranks)
@@ -65,18 +73,33 @@ class RnsShardLimbsPass(ModulePass):
                 f"of whole levels, and there are {levels}",
             )
         for function in functions:
-            _check(function, limbs.parameters)
+            _check(function, limbs.parameters, self.group)
             _shard(function, limbs, self.group)
 
 
-def _polynomials(function: FuncOp) -> Iterator[SSAValue]:
+def _elements(function: FuncOp) -> Iterator[Attribute]:
+    """Yield the types of a function's values; of tensors those of their elements."""
     for block in (block for op in function.walk() for r in op.regions for block in r.blocks):
         for value in (*block.args, *(result for op in block.ops for result in op.results)):
-            if isinstance(value.type, PolyType):
-                yield value
+            yield element_of(value.type)
 
 
-def _check(function: FuncOp, parameters: Parameters) -> None:
+def _has_residues(function: FuncOp) -> bool:
+    """Return whether a function has limbs to spread. Raises `PassFailure` before it is lowered."""
+    elements = [*dict.fromkeys(_elements(function))]
+    if any(isinstance(element, PolyType) for element in elements):
+        return True
+    for element in elements:
+        if isinstance(element, StateType | secure.TensorType):
+            raise PassFailure(
+                function,
+                f"found {element} in @{function.sym_name.data}, expected residue polynomials, "
+                "whose limbs ranks can share: lower with convert-ckks-to-rns first",
+            )
+    return False
+
+
+def _check(function: FuncOp, parameters: Parameters, group_name: str) -> None:
     """Refuse what can't be spread, before anything is changed."""
     if len(function.body.blocks) != 1:
         raise PassFailure(
@@ -84,21 +107,35 @@ def _check(function: FuncOp, parameters: Parameters) -> None:
             f"found @{function.sym_name.data} with {len(function.body.blocks)} blocks, expected "
             "one: use scf.if and scf.for",
         )
-    for value in _polynomials(function):
-        basis, (q, p) = PolyType.of(value).basis, (parameters.q_primes, parameters.p_primes)
-        if max(basis.q, default=-1) >= len(q) or max(basis.p, default=-1) >= len(p):
+    q, p = len(parameters.q_primes), len(parameters.p_primes)
+    for element in _elements(function):
+        if not isinstance(element, PolyType):
+            continue
+        if max(element.basis.q, default=-1) >= q or max(element.basis.p, default=-1) >= p:
             raise PassFailure(
                 function,
-                f"found a value over {basis_text(basis)}, expected limbs of the parameters, "
-                f"Q[0:{len(q)}] P[0:{len(p)}]",
+                f"found a value over {basis_text(element.basis)}, expected limbs of the "
+                f"parameters, Q[0:{q}] P[0:{p}]",
             )
     for op in function.walk():
-        if isinstance(op, CollectiveOp | GroupQueryOp):
+        if isinstance(op, CollectiveOp | GroupQueryOp) and not _agrees(op, group_name):
             raise PassFailure(
                 op,
                 f"found {op.name} in a program whose limbs are to be spread, expected one of a "
-                "single rank: ranks that share limbs work on one value",
+                "single rank: ranks that share limbs work on one value. What makes numbers, "
+                f"tensors and keys the same on each rank of @{group_name} may stay: broadcast, "
+                "all_reduce, all_gather and barrier",
             )
+
+
+def _agrees(op: CollectiveOp | GroupQueryOp, group_name: str) -> bool:
+    """Return whether an op leaves the same on each rank of the group, and has no polynomials."""
+    elements = [element_of(value.type) for value in (*op.operands, *op.results)]
+    return (
+        isinstance(op, (*AGREEING, BarrierOp))
+        and group_key(op.group) == group_name
+        and not any(isinstance(element, PolyType | StateType) for element in elements)
+    )
 
 
 def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
@@ -117,9 +154,12 @@ def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
         and any(use.operation not in outside for use in value.uses)
     ]
     read_whole = values_read_whole(function.walk(), limbs)
+    sums: dict[Operation, AggregatedSum | None] = {}
+    for each in aggregated_sums(function.walk(), limbs):
+        sums |= {**dict.fromkeys(each.inner), each.total: each}
     branches = [
-        _branch(LimbBranch(limbs, number, group.result, read_whole), given, inside, terminator)
-        for number in range(limbs.ranks)
+        _branch(LimbBranch(limbs, i, group.result, read_whole, sums), given, inside, terminator)
+        for i in range(limbs.ranks)
     ]
     types = [value.type for value in terminator.operands]
     dispatch, share = branch_by_rank(rank.result, branches, types, function.location)
@@ -130,15 +170,16 @@ def _shard(function: FuncOp, limbs: LimbShares, group_name: str) -> None:
 
 
 def _outside(block: Block) -> set[Operation]:
-    """Return the ops that every rank runs whole: pure ones that need no polynomial of the caller.
+    """Return the ops that every rank runs whole, before ranks part: those that need no polynomial.
 
-    Among them is all that comes from materials, which a link computes once.
+    They are pure, or make a number the same on each rank, so that conditions on it are one
+    condition. Among them is all that comes from materials, which a link computes once.
     """
     outside: set[Operation] = set()
-    known: set[SSAValue] = {v for v in block.args if not isinstance(v.type, PolyType)}
+    known: set[SSAValue] = {v for v in block.args if not isinstance(element_of(v.type), PolyType)}
     for op in block.ops:
-        pure = is_effect_free(op) and not op.regions and not op.has_trait(IsTerminator)
-        if pure and known.issuperset(op.operands):
+        pure = is_effect_free(op) and not op.has_trait(IsTerminator)
+        if (pure or isinstance(op, AGREEING)) and known.issuperset((*op.operands, *captured(op))):
             outside.add(op)
             known.update(op.results)
     return outside
@@ -155,10 +196,7 @@ def _branch(
         branch.give(value)
     for op in inside:
         branch.add(op)
-    results = [
-        branch.whole(value) if isinstance(value.type, PolyType) else branch.held(value)
-        for value in terminator.operands
-    ]
+    results = [branch.entire(value) for value in terminator.operands]
     last = scf.YieldOp(*results)
     last.location = terminator.location
     branch.block.add_op(last)

@@ -140,7 +140,8 @@ def _parse_header(path: Path, metadata: Mapping[str, str] | None) -> Header:
 
 def layout(data: torch.Tensor) -> dict[str, Any]:
     """Return dtype, shape and checksum of a tensor, as its entry states them."""
-    content = data.reshape(-1).view(torch.uint8).numpy()
+    # A dimension of one counts as contiguous whatever its stride, which bytes cannot have.
+    content = data.as_strided((data.numel(),), (1,)).view(torch.uint8).numpy()
     return {
         "dtype": str(data.dtype),
         "shape": list(data.shape),

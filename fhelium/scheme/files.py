@@ -146,6 +146,8 @@ def _describe(name: str, value: object) -> tuple[dict[str, Any], torch.Tensor]:
             f"entry {name!r} is a {type(value).__name__}; expected a Ciphertext, Plaintext, "
             "PublicKey, SwitchingKey, torch.Tensor or numpy array"
         )
+    if data.is_meta:
+        raise TypeError(f"entry {name!r} is on meta; expected one with values")
     data = data.detach().cpu().contiguous()
     return {**fields, **layout(data)}, data
 

@@ -1,7 +1,9 @@
 """Files of the command-line tools: one clear line when they fail, and no half-written output."""
 
+import argparse
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,6 +55,37 @@ def output_of_rank(path: str | None, rank: int) -> str | None:
     if path is None or (rank != 0 and "{rank}" not in path):
         return None
     return for_rank(path, rank)
+
+
+def check_apart(
+    written: Sequence[tuple[str, str]], read: Sequence[tuple[str, str]], ranks: int
+) -> None:
+    """Find out that a rank writes over another file of the run. Raises `FileError`.
+
+    Both are pairs of an option and a path. Devices and pipes may be given twice.
+    """
+    taken: dict[str, tuple[str, int]] = {}
+    for rank in range(ranks):
+        for option, path in read:
+            taken.setdefault(os.path.realpath(for_rank(path, rank)), (option, rank))
+    for rank in range(ranks):
+        for option, path in written:
+            place = output_of_rank(path, rank)
+            if place is None or (os.path.exists(place) and not os.path.isfile(place)):
+                continue
+            owner = taken.setdefault(os.path.realpath(place), (option, rank))
+            if owner != (option, rank):
+                raise FileError(
+                    f"argument {option}: found '{place}', the file of {owner[0]} too, expected "
+                    "another: it would be overwritten"
+                )
+
+
+def given_path(text: str) -> str:
+    """Return a path of a command line; an empty one comes from a variable that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("found '', expected a path")
+    return text
 
 
 def for_rank(path: str, rank: int) -> str:

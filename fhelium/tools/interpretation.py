@@ -18,7 +18,7 @@ from fhelium.scheme.key_identity import KeyOwner
 from fhelium.scheme.keys import SecretKey, SwitchingKey
 from fhelium.tools.calibrate import calibrate
 from fhelium.tools.comparison import key_residues
-from fhelium.tools.files import check_output, write_output
+from fhelium.tools.files import check_output, given_path, write_output
 from fhelium.tools.level_comparison import compare_levels
 from fhelium.tools.plain_values import (
     PlainRunError,
@@ -56,12 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--calibrate",
         metavar="FILE",
+        type=given_path,
         help="measure how long ops take here under the program's parameters, for "
         "fhelium-annotate-cost; with --nproc collectives too",
     )
     parser.add_argument(
         "--secret-key",
         metavar="FILE",
+        type=given_path,
         help="for --interpret and --compare-levels: reads ciphertexts among inputs",
     )
 

@@ -1,5 +1,6 @@
 """Starting the ranks of one machine: they end together, with the first error."""
 
+import math
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from typing import NoReturn
 
 import torch.distributed
 
+from fhelium.backend.rank_watch import PATIENCE_SECONDS
 from fhelium.tools import tether
 
 POLL_SECONDS = 0.05
@@ -18,12 +20,13 @@ GRACE_SECONDS = 5.0
 TETHER = (sys.executable, "-I", "-S", tether.__file__)
 
 
-def launch(command: Sequence[str], ranks: int) -> int:
+def launch(command: Sequence[str], ranks: int, timeout: float) -> int:
     """Run `command` once a rank, and return 0 or the exit code of the first rank that failed.
 
     Ranks meet through a store that this process holds, so no port is chosen in advance. When one
     fails the others are ended by their process id; on SIGINT and SIGTERM all are. When this process
-    is killed, the system kills them.
+    is killed, the system kills them. Ranks end together: once the first has, the others get
+    `timeout` seconds, what a message may take, and the time in which a lost rank is named.
     """
     store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
         "127.0.0.1", 0, ranks + 1, is_master=True, wait_for_workers=False
@@ -49,8 +52,11 @@ def launch(command: Sequence[str], ranks: int) -> int:
             processes.append(
                 subprocess.Popen([*TETHER, str(os.getpid()), *command], env=environment)
             )
-        return _wait(processes)
+        return _wait(processes, timeout + PATIENCE_SECONDS)
     except KeyboardInterrupt:
+        # A terminal interrupts the ranks too, and they write their traces; a second time ends that.
+        with suppress(KeyboardInterrupt):
+            _wait_for(processes, GRACE_SECONDS)
         return 128 + signal.SIGINT
     finally:
         _end(processes)
@@ -60,9 +66,11 @@ def _terminated(number: int, frame: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
+def _wait(processes: Sequence[subprocess.Popen[bytes]], patience: float) -> int:
+    """Return when all have ended, one has failed, or some still run `patience` after the first."""
     running = dict(enumerate(processes))
-    while running:
+    end = math.inf
+    while running and time.monotonic() < end:
         for rank, process in list(running.items()):
             code = process.poll()
             if code is None:
@@ -75,20 +83,33 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
                     file=sys.stderr,
                 )
                 return code if code > 0 else 128 - code
+            end = min(end, time.monotonic() + patience)
         time.sleep(POLL_SECONDS)
-    return 0
+    for rank in running:
+        print(
+            f"fhelium-run: error: rank {rank} still runs {patience:g} seconds after another one "
+            "has ended, expected all to end together: it is stopped or stuck, or --timeout is too "
+            "short for it to write its files; ending it",
+            file=sys.stderr,
+        )
+    return 1 if running else 0
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    deadline = time.monotonic() + GRACE_SECONDS
     for process in processes:
         if process.poll() is None:
             process.terminate()
             # A stopped process only ends when it goes on.
             process.send_signal(signal.SIGCONT)
+    _wait_for(processes, GRACE_SECONDS)
     for process in processes:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, deadline - time.monotonic()))
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _wait_for(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, end - time.monotonic()))

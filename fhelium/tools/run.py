@@ -7,10 +7,12 @@ stands for the rank.
 
 import argparse
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -49,20 +51,24 @@ from fhelium.scheme.ciphertext import Ciphertext, Plaintext
 from fhelium.scheme.keys import SwitchingKey
 from fhelium.scheme.parameters import Parameters
 from fhelium.tools import interpretation
-from fhelium.tools.files import FileError, check_output, for_rank, output_of_rank, writing
+from fhelium.tools.files import (
+    FileError,
+    check_apart,
+    check_output,
+    for_rank,
+    output_of_rank,
+    writing,
+)
 from fhelium.tools.freed_memory import keep_freed_memory
-from fhelium.tools.joining import JoiningError, failing_together, join_ranks
+from fhelium.tools.joining import JoiningError, Meeting, check_alike, failing_together, join_ranks
 from fhelium.tools.launch import launch
 from fhelium.tools.level_comparison import LevelsDifferError
+from fhelium.tools.placement import DeviceError, Placements, given_devices, moved
 from fhelium.tools.plain_values import PlainRunError, ordered, result_names
 from fhelium.tools.preparation import UnpreparedError, check_prepared
+from fhelium.tools.run_command_line import parsed
 from fhelium.tools.tether import end_with_parent
-from fhelium.tools.trace_files import write_trace, write_unfinished_trace
-
-SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 1e-3, 1e9
-"""Seconds that `torch.distributed` can count, in milliseconds."""
-
-MOST_PROCESSES = 1024
+from fhelium.tools.trace_files import written_trace
 
 
 class UsageError(ValueError):
@@ -74,21 +80,14 @@ class RunError(RuntimeError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tool and return its exit code: 0, 1 for an error, 2 for a bad command line."""
-    parser = argument_parser()
-    args = parser.parse_args(arguments)
-    if not SHORTEST_TIMEOUT <= args.timeout <= LONGEST_TIMEOUT:
-        parser.error(
-            f"argument --timeout: found {args.timeout:g}, expected {SHORTEST_TIMEOUT:g} to "
-            f"{LONGEST_TIMEOUT:g} seconds"
-        )
-    if args.nproc is not None and not 1 <= args.nproc <= MOST_PROCESSES:
-        parser.error(f"argument --nproc: found {args.nproc}, expected 1 to {MOST_PROCESSES}")
-    if (refusal := interpretation.refusal(args)) is not None:
-        parser.error(refusal)
+    """Run the tool and return its exit code.
+
+    0, 1 for an error, 2 for a bad command line, and 130 when the user interrupts it.
+    """
+    args = parsed(arguments)
     if args.nproc is not None and "RANK" not in os.environ:
         given = sys.argv[1:] if arguments is None else list(arguments)
-        return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc)
+        return launch([sys.executable, "-m", "fhelium.tools.run", *given], args.nproc, args.timeout)
     if "TORCHELASTIC_RUN_ID" in os.environ:
         end_with_parent(os.getppid())
     keep_freed_memory()
@@ -97,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProgramError as error:
         return fail(error.report())
     except (
+        DeviceError,
         FileError,
         JoiningError,
         LevelsDifferError,
@@ -110,82 +110,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         UsageError,
         files.FileFormatError,
     ) as error:
-        return fail(f"error: {error}")
+        return fail(f"error: {error}", error)
+    except KeyboardInterrupt as error:
+        fail("interrupted", error)
+        return 128 + signal.SIGINT
     return 0
 
 
-def fail(message: str) -> int:
-    """Print a message to standard error, with the rank where there are several."""
+def fail(message: str, error: BaseException | None = None) -> int:
+    """Print a message and notes to standard error, with the rank where there are several."""
     rank = os.environ.get("RANK")
     who = "fhelium-run" if rank is None else f"fhelium-run: rank {rank}"
-    print(f"{who}: {message.rstrip()}", file=sys.stderr)
+    notes = getattr(error, "__notes__", [])
+    print("\nnote: ".join([f"{who}: {message.rstrip()}", *notes]), file=sys.stderr)
     return 1
-
-
-def argument_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="fhelium-run",
-        description="Link a program and run it on files, alone or as one rank of several.",
-        epilog="In every path {rank} stands for the rank. Results are named result, or result0, "
-        "result1 and so on; without {rank} in --output, rank 0 writes them.",
-    )
-    parser.add_argument("file", help="the program, as MLIR text")
-    parser.add_argument("--inputs", metavar="FILE", help="values of the arguments of @main")
-    parser.add_argument("--materials", metavar="FILE", help="values of fhelium.material ops")
-    parser.add_argument(
-        "--keys", metavar="FILE", action="append", default=[], help="switching keys (repeatable)"
-    )
-    parser.add_argument("--output", metavar="FILE", help="where results go, as safetensors")
-    parser.add_argument(
-        "--pipeline",
-        metavar="PASSES",
-        help=f"how to lower the program (default: {default_pipeline()})",
-    )
-    parser.add_argument(
-        "--device",
-        metavar="NAME=DEVICE",
-        action="append",
-        default=[],
-        help="bind the !mem.device @NAME, as in accelerator=cuda:0 (repeatable)",
-    )
-    parser.add_argument(
-        "--nproc", metavar="N", type=int, help="start N ranks on this machine (without torchrun)"
-    )
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=float,
-        default=300.0,
-        help="how long a message between ranks may take (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        help="write what lives on at each fhelium.checkpoint, and go on from the last one there",
-    )
-    parser.add_argument(
-        "--no-verify-spmd",
-        action="store_true",
-        help="link programs that dist-verify-spmd refuses on several ranks",
-    )
-    parser.add_argument(
-        "--trace",
-        metavar="FILE",
-        help="write when each op ran, as JSON for Perfetto: all ranks, or with {rank} a file each",
-    )
-    parser.add_argument("--print-dispatch", action="store_true", help="print what runs each op")
-    parser.add_argument(
-        "--print-host-source", action="store_true", help="print the generated host code"
-    )
-    parser.add_argument(
-        "--traceback", action="store_true", help="print the Python traceback of a failing op too"
-    )
-    parser.add_argument(
-        "--time", action="store_true", help="print how long linking and running take"
-    )
-    interpretation.add_arguments(parser)
-    return parser
 
 
 def run(args: argparse.Namespace) -> None:
@@ -196,13 +134,29 @@ def run(args: argparse.Namespace) -> None:
         check_prepared(program, args.file)
     parameters = program_parameters(program)
     pipeline = default_pipeline() if args.pipeline is None else Pipeline.parse(args.pipeline)
-    rank = join_ranks(args.timeout, wanted=bool(group_symbols(program)))
+    meeting = Meeting.from_environment()
+    check_files(args, 1 if meeting is None else meeting.size)
+    devices = given_devices(args.device, 0 if meeting is None else meeting.rank)
+    rank = join_ranks(
+        args.timeout,
+        wanted=bool(group_symbols(program)),
+        devices=[device for _, device in devices],
+    )
     with failing_together():
+        check_alike(lambda: common_parts(args, program))
         for path in (args.output, args.trace):
             if (place := output_of_rank(path, rank)) is not None:
                 check_output(place)
-        materials = load(args.materials, rank, parameters)
-        bindings = bind(program, args, rank, parameters)
+        if args.checkpoint is not None:
+            Checkpoints(Path(for_rank(args.checkpoint, rank))).make_folder()
+        places = Placements()
+        if not interpretation.is_wanted(args):
+            places = Placements.of(program, pipeline, dict(devices))
+        materials = {
+            name: moved(value, places.materials.get(name))
+            for name, value in load(args.materials, rank, parameters).items()
+        }
+        bindings = bind(program, args, rank, parameters, devices, places.keys)
         if interpretation.is_wanted(args):
             inputs = load(args.inputs, rank, parameters)
             complete = Program(program.module, program.sources, materials)
@@ -219,37 +173,65 @@ def run(args: argparse.Namespace) -> None:
         linked = time.perf_counter()
         show(executable, args, rank)
         given = ordered(executable.program, load(args.inputs, rank, parameters))
-        inputs = [value for _, value in given]
-        began = time.perf_counter()
-        try:
-            results = run_stages(executable, args.checkpoint, rank, inputs)
-        except Exception as error:
-            if args.traceback:
-                traceback.print_exception(error)
-            notes = [*getattr(error, "__notes__", [])]
-            if trace is not None and args.trace is not None:
-                notes += write_unfinished_trace(args.trace, trace)
-            raise RunError("\nnote: ".join([str(error) or type(error).__name__, *notes])) from error
-        ended = time.perf_counter()
-        if args.time and rank == 0:
-            print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
-        check_results(executable, results)
-        write(args.output, rank, results)
-        if trace is not None and args.trace is not None:
-            write_trace(args.trace, trace)
+        inputs = [moved(value, places.inputs.get(i)) for i, (_, value) in enumerate(given)]
+        with nullcontext() if trace is None else written_trace(str(args.trace), trace):
+            began = time.perf_counter()
+            results = run_stages(executable, args, rank, inputs)
+            ended = time.perf_counter()
+            if args.time and rank == 0:
+                print(f"time: link {linked - start:.3f} s, run {ended - began:.3f} s")
+            check_results(executable, results)
+            write(args.output, rank, results)
+
+
+def check_files(args: argparse.Namespace, ranks: int) -> None:
+    """Raise `FileError` where the run would lose one of its files to another."""
+    read = [("the program", args.file), *(("--keys", path) for path in args.keys)]
+    read += [("--inputs", args.inputs), ("--materials", args.materials)]
+    read += [("--secret-key", args.secret_key)]
+    written = [("--output", args.output), ("--trace", args.trace), ("--calibrate", args.calibrate)]
+    check_apart(
+        [(option, path) for option, path in written if path is not None],
+        [(option, path) for option, path in read if path is not None],
+        ranks,
+    )
+
+
+def common_parts(args: argparse.Namespace, program: Program) -> dict[str, object]:
+    """Return what all ranks have to be given alike, since messages depend on it, by name."""
+    return {
+        "program": program.text(),
+        "--pipeline": args.pipeline,
+        "--checkpoint": args.checkpoint is None,
+        "--trace": args.trace and "{rank}" in args.trace,
+        "--no-verify-spmd": args.no_verify_spmd,
+        "--interpret": args.interpret,
+        "--compare-levels": args.compare_levels,
+        "--calibrate": args.calibrate is None,
+    }
 
 
 def run_stages(
-    executable: ProgramExecutable, folder: str | None, rank: int, inputs: list[files.Storable]
+    executable: ProgramExecutable,
+    args: argparse.Namespace,
+    rank: int,
+    inputs: list[files.Storable],
 ) -> object:
-    """Run the program, in stages where it has a folder for checkpoints."""
-    if folder is None:
-        return executable.run(*inputs)
-    checkpoints = Checkpoints(Path(for_rank(folder, rank)))
+    """Run the program, in stages where it has a folder for checkpoints. Raises `RunError`."""
+    checkpoints = args.checkpoint and Checkpoints(Path(for_rank(args.checkpoint, rank)))
     try:
+        if not checkpoints:
+            return executable.run(*inputs)
         results = executable.run_in_stages(checkpoints, *inputs)
+    except Exception as error:
+        if args.traceback:
+            traceback.print_exception(error)
+        failure = RunError(str(error) or type(error).__name__)
+        for note in getattr(error, "__notes__", []):
+            failure.add_note(note)
+        raise failure from error
     finally:
-        for line in checkpoints.passed_over:
+        for line in checkpoints.passed_over if checkpoints else ():
             print(f"fhelium-run: {line}", file=sys.stderr)
     if checkpoints.resumed_after and rank == 0:
         print(f"resumed after stage {checkpoints.resumed_after}")
@@ -284,7 +266,12 @@ def load(path: str | None, rank: int, parameters: Parameters | None) -> dict[str
 
 
 def bind(
-    program: Program, args: argparse.Namespace, rank: int, parameters: Parameters | None
+    program: Program,
+    args: argparse.Namespace,
+    rank: int,
+    parameters: Parameters | None,
+    devices: Sequence[tuple[str, torch.device]],
+    key_devices: Mapping[str, torch.device],
 ) -> ResourceBindings:
     """Return the resources that the command line and the ranks provide."""
     resources: list[BoundResource] = []
@@ -296,16 +283,8 @@ def bind(
                     "a switching key"
                 )
             kind = KeyType(KeyKind(key.kind), key.step).resource_kind
-            resources.append(BoundResource(symbol, kind, key))
-    for binding in args.device:
-        symbol, _, device = binding.partition("=")
-        try:
-            resources.append(BoundResource(symbol, DEVICE_RESOURCE_KIND, torch.device(device)))
-        except RuntimeError:
-            raise UsageError(
-                f"argument --device: found {binding!r}, expected NAME=DEVICE such as "
-                "accelerator=cuda:0"
-            ) from None
+            resources.append(BoundResource(symbol, kind, moved(key, key_devices.get(symbol))))
+    resources += [BoundResource(symbol, DEVICE_RESOURCE_KIND, device) for symbol, device in devices]
     for symbol in group_symbols(program):
         world = ProcessGroupExecutionResource()
         resources.append(BoundResource(symbol, PROCESS_GROUP_RESOURCE_KIND, world))
@@ -365,6 +344,12 @@ def write(path: str | None, rank: int, results: object) -> None:
     if isinstance(results, Mapping):
         stored, values = dict(results), ()
     for name, value in zip(result_names(len(values)), values, strict=True):
+        data = value.data if isinstance(value, Ciphertext | Plaintext) else value
+        if path is not None and isinstance(data, torch.Tensor) and data.is_meta:
+            raise RunError(
+                f"{name} is on meta, where there are no values, expected one that can be written: "
+                "run without --output, or on another --device"
+            )
         if isinstance(value, int | float):
             value = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
         if isinstance(value, Ciphertext | Plaintext | torch.Tensor):

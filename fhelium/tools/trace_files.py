@@ -1,6 +1,8 @@
 """Writing the trace of a run: one file for all ranks, or one for each."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -26,19 +28,25 @@ def write_trace(path: str, trace: Trace) -> None:
         write_output(place, merged(spans).encode())
 
 
-def write_unfinished_trace(path: str, trace: Trace) -> list[str]:
-    """Write the spans of this rank after a failure, and return what there is to say of it.
+@contextmanager
+def written_trace(path: str, trace: Trace) -> Iterator[None]:
+    """Write the trace of what runs inside.
 
-    Other ranks may wait elsewhere, so that theirs are not collected: without `{rank}` in the path
-    rank 0 writes its own.
+    When that fails or is interrupted, other ranks may wait elsewhere, so that theirs is not
+    collected: this rank writes its own, without `{rank}` in the path rank 0 alone, and a note of
+    the error says so. Raises what `write_trace` does.
     """
-    if (place := output_of_rank(path, trace.rank)) is None:
-        return []
     try:
-        write_output(place, merged(trace.spans).encode())
-    except FileError as error:
-        return [str(error)]
-    return [f"what this rank had done until then is in {place}"]
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        if (place := output_of_rank(path, trace.rank)) is not None:
+            try:
+                write_output(place, merged(trace.spans).encode())
+                error.add_note(f"what this rank had done until then is in {place}")
+            except FileError as unwritten:
+                error.add_note(str(unwritten))
+        raise
+    write_trace(path, trace)
 
 
 def _of_all_ranks(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from fhelium.backend import (
     Program,
     ResourceBindings,
 )
+from fhelium.backend.invocation import ELEMENT_DTYPES
 from fhelium.scheme.parameters import Parameters
 
 Tensor = torch.Tensor
@@ -110,6 +111,14 @@ KINDS = {
         "rns.sub %a, %b : ({type}, {type}) -> {type}",
         subtract,
     ),
+    "ciphertexts": Kind(
+        # No op combines tensors of ciphertexts either.
+        f"tensor<?x{CIPHERTEXT}>",
+        lambda rank: residues(rank, 4, 2, LIMBS, 16),
+        lambda rank: residues(rank, rank + 1, 2, LIMBS, 16),
+        "arith.select %true, %b, %a : {type}",
+        lambda a, b: b,
+    ),
     "integers": Kind(
         "tensor<?x3xi64>",
         lambda rank: strided(rank, 7, 3),
@@ -134,6 +143,18 @@ KINDS = {
     ),
 }
 
+ELEMENTS = {
+    str(element): Kind(
+        f"tensor<?x{element}>",
+        lambda rank, dtype=dtype: strided(rank, 7).to(dtype),
+        lambda rank, dtype=dtype: strided(rank, rank + 1).to(dtype),
+        "arith.select %true, %b, %a : {type}",
+        lambda a, b: b,
+    )
+    for element, dtype in ELEMENT_DTYPES.items()
+}
+"""Tensors of all that torch has numbers for."""
+
 BODY = """
   %world = fhelium.resource @world : !dist.group
   dist.barrier in %world
@@ -152,7 +173,7 @@ BODY = """
   %folded = dist.all_reduce %x in %world : TYPE combine {
   ^bb0(%a: TYPE, %b: TYPE):
     %c = COMBINE
-    %captured = arith.select %true, %c, %x : TYPE
+    %captured = arith.select %true, %c, %broadcast : TYPE
     dist.yield %captured : TYPE
   }
   %reduce = dist.reduce %x to LAST in %world : TYPE combine {
@@ -163,7 +184,7 @@ BODY = """
   %folded_on_root = dist.reduce %x to LAST in %world : TYPE combine {
   ^bb0(%a: TYPE, %b: TYPE):
     %c = COMBINE
-    %captured = arith.select %true, %c, %x : TYPE
+    %captured = arith.select %true, %c, %broadcast : TYPE
     dist.yield %captured : TYPE
   }
   %reduce_scatter = dist.reduce_scatter %x along 0 in %world : TYPE -> TYPE combine {
@@ -264,9 +285,9 @@ def expected_results(kind: Kind, rank: int, size: int) -> dict[str, Tensor]:
     }
 
 
-def kind_faults(name: str, pipeline: str | None) -> dict[str, str]:
+def kind_faults(kind: Kind, pipeline: str | None) -> dict[str, str]:
     """Run the program of one kind, and return what is wrong with each result, or nothing."""
-    group, kind = Group(), KINDS[name]
+    group = Group()
     x, ragged = kind.value(group.rank), kind.ragged(group.rank)
     before = x.clone(), ragged.clone()
     chosen = None if pipeline is None else Pipeline.parse(pipeline)

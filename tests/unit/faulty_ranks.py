@@ -5,10 +5,9 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -71,25 +70,30 @@ def stop_self(*arguments: Any, **options: Any) -> None:
 
 
 def survivors(
-    folder: Path, function: Callable[..., Any], ranks: int, victim: int, *arguments: Any
+    function: Callable[..., Any], ranks: int, victims: Collection[int], *arguments: Any
 ) -> dict[int, Any]:
-    """Run a module-level function on each rank, and return what all but the victim returned.
+    """Run a module-level function on each rank, and return what all but the victims returned.
 
-    The victim is killed once the others have answered, or the test fails.
+    The victims are killed once the others have answered, or the test fails. The store is in this
+    process: one in a file has a lock, which a rank that is stopped may hold.
     """
+    host = "127.0.0.1"
+    store = torch.distributed.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
+        host, 0, is_master=True, wait_for_workers=False
+    )
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "torch.distributed", "fhelium.backend"])
     pipes = [context.Pipe(duplex=False) for _ in range(ranks)]
     processes = [
         context.Process(
-            target=_run, args=(rank, ranks, folder / "store", sender, function, arguments)
+            target=_run, args=(rank, ranks, (host, store.port), sender, function, arguments)
         )
         for rank, (_, sender) in enumerate(pipes)
     ]
     for process, (_, sender) in zip(processes, pipes, strict=True):
         process.start()
         sender.close()
-    waiting = {rank: pipe for rank, (pipe, _) in enumerate(pipes) if rank != victim}
+    waiting = {rank: pipe for rank, (pipe, _) in enumerate(pipes) if rank not in victims}
     results: dict[int, Any] = {}
     end = time.monotonic() + LIMIT
     try:
@@ -101,8 +105,8 @@ def survivors(
                     results[rank] = pickle.loads(pipe.recv_bytes())
                     del waiting[rank]
     finally:
-        for process in processes:
-            if waiting or process is processes[victim]:
+        for rank, process in enumerate(processes):
+            if waiting or rank in victims:
                 process.kill()
             process.join()
     return results
@@ -111,15 +115,16 @@ def survivors(
 def _run(
     rank: int,
     ranks: int,
-    store: Path,
+    place: tuple[str, int],
     sender: Connection,
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> None:
     torch.set_num_threads(1)
+    store = torch.distributed.TCPStore(*place)  # pyright: ignore[reportPrivateImportUsage]
     torch.distributed.init_process_group(
         "gloo",
-        init_method=f"file://{store}",
+        store=store,
         rank=rank,
         world_size=ranks,
         timeout=timedelta(seconds=LIMIT),

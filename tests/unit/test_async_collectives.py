@@ -91,6 +91,7 @@ PIPELINES = {
     "combined": f"dist-combine-collectives,{DEFAULT}",
     "combined behind the lowering": f"{DEFAULT},dist-combine-collectives",
     "both": f"dist-combine-collectives,dist-overlap-collectives,{DEFAULT}",
+    "written out": f"dist-combine-collectives,dist-lower-ciphertext-all-reduce,{DEFAULT}",
 }
 
 
@@ -115,6 +116,63 @@ def test_every_order_of_messages_gives_the_bits_of_the_plain_program(on_ranks: O
             assert all(map(torch.equal, results, plain)), name
             assert ("started_" in text) == ("overlapped" in name or name == "both"), name
             assert ("all_reduce_add_ciphertexts" in text) == ("combined" in name or name == "both")
+
+
+# Both branches issue one sequence, in which the first alone could combine messages, and has
+# arithmetic to run beside them.
+BRANCHES = """
+func.func @main(%x: CT, %y: CT) -> (CT, CT) {
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %rank, %zero : index
+  %r = scf.if %first -> (CT) {
+    %a = dist.all_reduce_add_ciphertext %x in %world : CT
+    %b = dist.all_reduce_add_ciphertext %y in %world : CT
+    %n = ckks.negate %x : CT
+    %m = ckks.sub %n, %y : CT
+    %c = dist.broadcast %m from 1 in %world : CT
+    %s = ckks.sub %a, %b : CT
+    %t = ckks.sub %s, %c : CT
+    scf.yield %t : CT
+  } else {
+    %a = dist.all_reduce_add_ciphertext %x in %world : CT
+    %n = ckks.negate %a : CT
+    %b = dist.all_reduce_add_ciphertext %n in %world : CT
+    %c = dist.broadcast %b from 1 in %world : CT
+    scf.yield %c : CT
+  }
+  %s = dist.all_reduce_add_ciphertext %r in %world : CT
+  func.return %r, %s : CT, CT
+}""".replace("CT", CIPHERTEXT)
+
+
+def run_branches() -> dict[str, tuple[list[torch.Tensor], str]]:
+    found: dict[str, tuple[list[torch.Tensor], str]] = {}
+    inputs = [residues(2 * Group().rank + i, 2, LIMBS, 16) for i in range(2)]
+    for name, pipeline in PIPELINES.items():
+        program = Compilation(module(BRANCHES))
+        executable = backend().link(program, pipeline=Pipeline.parse(pipeline))
+        results = executable.run(*inputs)
+        assert isinstance(results, tuple)
+        found[name] = list(results), executable.host_source
+    return found
+
+
+def test_ranks_meet_in_branches_that_overlap_differently(on_ranks: OnRanks) -> None:
+    (x, y), (u, _) = ([residues(2 * rank + i, 2, LIMBS, 16) for i in range(2)] for rank in range(2))
+    sum_of_first = (x + u) % MODULI
+    sum_of_second = (y - sum_of_first) % MODULI
+    expected = [
+        (sum_of_first - sum_of_second - sum_of_second) % MODULI,
+        sum_of_second,
+    ]
+    for rank, by_pipeline in enumerate(on_ranks(run_branches, 2)):
+        for name, ((own, both), source) in by_pipeline.items():
+            assert torch.equal(own, expected[rank]), name
+            assert torch.equal(both, sum(expected) % MODULI), name
+            assert "all_reduce_add_ciphertexts" not in source
+            assert ("started_" in source) == ("overlapped" in name or name == "both"), name
 
 
 @dataclass(frozen=True)

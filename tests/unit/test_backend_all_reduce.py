@@ -146,6 +146,14 @@ def test_the_combine_adds_modulo_the_primes_it_is_given(parameters: Parameters, 
         assert a.max() == moduli.max() - 1, "operands are untouched"
 
 
+@pytest.mark.parametrize("modulus", [15, 37])
+def test_the_combine_takes_primes_that_have_a_transform(modulus: int) -> None:
+    combine = prepare_ciphertext_add_combine(OperationBackend())
+    x = torch.ones(2, 1, 16, dtype=torch.int64)
+    with pytest.raises(ValueError, match=rf"prime {modulus} \(limb 0\) is "):
+        combine(x, x, torch.tensor([modulus]))
+
+
 def test_preparing_a_combine_resolves_the_addition_once(parameters: Parameters) -> None:
     with pytest.raises(ValueError, match='modulus_basis is \'P\', expected "Q" or "QP"'):
         prepare_ciphertext_add_combine(OperationBackend(), modulus_basis="P")

@@ -1,5 +1,8 @@
 """The client's ops run from IR: encode, encrypt, decrypt and decode around a computation."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +13,12 @@ from fhelium.backend import (
     LinkError,
     OperationBackend,
     Program,
+    ProgramExecutable,
     ResourceBindings,
 )
-from fhelium.scheme.keys import generate_public_key, generate_secret_key
+from fhelium.backend.torch_family import client
+from fhelium.scheme.ciphertext import Plaintext
+from fhelium.scheme.keys import SecretKey, generate_public_key, generate_secret_key
 from fhelium.scheme.parameters import Parameters
 
 PROGRAM = """
@@ -35,15 +41,49 @@ builtin.module attributes {ckks.parameters = PARAMETERS} {
 """
 
 
-def test_round_trip_through_the_default_pipeline(parameters: Parameters):
-    secret_key = generate_secret_key(parameters)
+def linked(secret_key: SecretKey) -> ProgramExecutable:
+    parameters = secret_key.parameters
     resources = [
         BoundResource("public", "public-key", generate_public_key(secret_key)),
         BoundResource("secret", "secret-key", secret_key),
     ]
     program = Program.parse(PROGRAM.replace("PARAMETERS", str(parameters.to_attribute())))
     backend = OperationBackend(named_resources=ResourceBindings(resources))
-    executable = backend.link(Compilation(program))
+    return backend.link(Compilation(program))
+
+
+def test_values_stay_on_their_device(
+    monkeypatch: pytest.MonkeyPatch, parameters: Parameters
+) -> None:
+    """On `meta`, which has no values: encoding and decoding are faked."""
+    executable = linked(generate_secret_key(parameters))
+    values = torch.empty(20, dtype=torch.float64, device="meta")
+    with pytest.raises(TypeError, match="values is on meta; expected a dense tensor with values"):
+        executable.run(values)
+    devices: list[torch.device] = []
+
+    def encode(given: torch.Tensor, *arguments: Any, device: torch.device, **state: Any) -> Any:
+        assert given is values
+        devices.append(device)
+        return SimpleNamespace(data=real(np.zeros(20), *arguments, **state).data.to(device))
+
+    def decode(plaintext: Plaintext, count: int) -> Any:
+        devices.append(plaintext.data.device)
+        return np.zeros(count, dtype=complex)
+
+    real = client.encode
+    monkeypatch.setattr(client, "encode", encode)
+    monkeypatch.setattr(client, "decode", decode)
+    results = executable.run(values)
+    assert isinstance(results, tuple)
+    assert [device.type for device in devices] == ["meta", "meta"]
+    assert [result.device.type for result in results] == ["meta"] * 3
+    assert results[0].shape == (20,)
+
+
+def test_round_trip_through_the_default_pipeline(parameters: Parameters):
+    secret_key = generate_secret_key(parameters)
+    executable = linked(secret_key)
     values = np.linspace(-3, 3, 20)
     results = executable.run(torch.from_numpy(values))
     assert isinstance(results, tuple)

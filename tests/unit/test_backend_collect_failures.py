@@ -40,6 +40,7 @@ def call(
     more: tuple[BoundResource, ...] = (),
     results: tuple[Any, ...] = (),
     operands: tuple[Any, ...] = (),
+    count: int = 1,
     **attributes: Any,
 ) -> Any:
     """Run one collective as the backend would, and return its first result."""
@@ -47,7 +48,7 @@ def call(
     invocation = OperationInvocation(
         op,
         len(inputs),
-        1,
+        count,
         {"root": 0, **attributes},
         operand_prime_ids=operands,
         result_prime_ids=results,
@@ -200,6 +201,21 @@ def sums_that_may_overflow(group: Group) -> Any:
     return message(lambda: call(group, distributed.AllReduceAddCiphertextOp, value, moduli))
 
 
+def sums_of_other_integers(group: Group) -> Any:
+    moduli = torch.tensor([97, 193]).unsqueeze(-1)
+    value = torch.zeros(2, 2, 4, dtype=torch.int32)
+    mixed = (value.long(), last_differs(group, value.long(), value), moduli, moduli)
+    return [
+        message(lambda: call(group, distributed.AllReduceAddCiphertextOp, value, moduli)),
+        message(lambda: call(group, distributed.AllReduceAddCiphertextsOp, *mixed, count=2)),
+        message(
+            lambda: call(
+                group, distributed.AllReduceAddCiphertextsOp, value, value, moduli, moduli, count=2
+            )
+        ),
+    ]
+
+
 def messages_that_are_not_expected(group: Group) -> Any:
     """From rank 0 to rank 1; the others have no part in it."""
     if group.rank > 1:
@@ -217,7 +233,10 @@ def messages_that_are_not_expected(group: Group) -> Any:
         message(lambda: exchange(tag=3, wanted=4)),
         message(lambda: exchange(result_shapes=((4, 4),))),
         message(lambda: exchange(key=True, result_key=("rotation", 1))),
-        message(lambda: exchange(result_shapes=((4, 3),))),
+        message(lambda: exchange(result_dtypes=(torch.float64,))),
+        message(lambda: exchange(result_shapes=((),), results=((0, 1),))),
+        message(lambda: exchange(result_shapes=((...,),), results=((0, 1),))),
+        message(lambda: exchange(result_shapes=((4, 3),), result_dtypes=(torch.float32,))),
     ]
 
 
@@ -235,6 +254,7 @@ CHECKS: tuple[Check, ...] = (
     regions_that_raise_on_one_rank,
     calls_that_make_no_sense,
     sums_that_may_overflow,
+    sums_of_other_integers,
     messages_that_are_not_expected,
     after_failures_the_group_still_works,
 )
@@ -311,11 +331,12 @@ def test_different_collectives_are_an_error_on_every_rank(seen: Any) -> None:
     for rank, each in enumerate(found):
         others = [last] if rank != last else list(range(last))
         for kind, text in each:
-            assert kind == "ValueError"
+            assert kind == "RankMismatchError"
             named = ", ".join(map(str, others))
-            assert f"met another collective on rank {named}, expected the same one" in text
-    assert "torch-all-gather along 0 met" in found[0][0][1]
-    assert "torch-gather to rank 0 along 0 met" in found[0][1][1]
+            assert f" on rank {named}, expected the same one on every rank" in text
+    assert "torch-all-gather along 0 met torch-all-gather along 1 on" in found[0][0][1]
+    gathers = "torch-gather to rank 0 along 0", "torch-gather to rank 1 along 0"
+    assert " met ".join(gathers) in found[0][1][1]
 
 
 def test_results_have_the_type_of_the_text(seen: Any) -> None:
@@ -372,20 +393,33 @@ def test_a_sum_that_may_overflow_is_refused(seen: Any) -> None:
     ] * len(found)
 
 
+def test_sums_of_other_integers_are_refused(seen: Any) -> None:
+    for one, mixed, several in seen("sums_of_other_integers"):
+        wrong = "-all-reduce got residues of torch.int32, expected torch.int64"
+        assert one == ("TypeError", f"torch-ciphertext-sum{wrong}")
+        assert several == ("TypeError", f"torch-ciphertext-sums{wrong}")
+        assert mixed[0] == "RankMismatchError"
+        assert "torch-ciphertext-sums-all-reduce of torch.int64 (2, 2, 4), torch.int" in mixed[1]
+
+
 def test_messages_that_are_not_expected_are_an_error_at_both_ends(seen: Any) -> None:
     (sent, received, *others) = seen("messages_that_are_not_expected")
     assert set(others) <= {None}
-    assert [kind for kind, _ in sent] == ["ValueError"] * 3 + ["nothing"]
-    assert [kind for kind, _ in received] == ["ValueError"] * 3 + ["nothing"]
+    assert [kind for kind, _ in sent] == ["ValueError"] * 6 + ["nothing"]
+    assert [kind for kind, _ in received] == ["ValueError"] * 6 + ["nothing"]
     assert "torch-send sent tag 3 to rank 1, which expects tag 4: send in the order" in sent[0][1]
     assert "torch-recv from rank 0: found tag 3, expected 4: receive in the order" in received[0][1]
-    for _, text in sent[1:3]:
+    for _, text in sent[1:6]:
         assert "torch-send sent a torch.float32 (4, 3) to rank 1, which expects another la" in text
     assert "the result is a torch.float32 (4, 3), expected the shape (4, 4)" in received[1][1]
     assert (
         "torch-recv from rank 0: the data of a rotation key must be a torch.int64"
         in (received[2][1])
     )
+    found = "the result is a torch.float32 (4, 3), expected "
+    wanted = ("a torch.float64", "the shape ()", "the shape (batch..., components, limbs, N)")
+    for (_, text), expected in zip(received[3:6], wanted, strict=True):
+        assert found + expected in text
 
 
 def test_the_group_still_works_after_failures(seen: Any) -> None:

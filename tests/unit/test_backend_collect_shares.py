@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from collective_programs import KINDS, module
+from collective_programs import KINDS, PARAMETERS, module
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +14,9 @@ from fhelium.backend import (
     ProcessGroupExecutionResource,
     TorchCiphertextSumAllReduceImplementation,
 )
+from fhelium.backend.invocation import describe
 from fhelium.backend.torch_family.collectives import ciphertext_sums, transport
-from fhelium.backend.torch_family.collectives.shares import Pieces, share_sizes
+from fhelium.backend.torch_family.collectives.shares import Pieces, result_fault, share_sizes
 from fhelium.dialects import distributed
 from fhelium.dialects.distributed import CombiningOp
 
@@ -71,6 +72,7 @@ def test_pieces_of_tensors(shape: list[int], ranks: int) -> None:
         torch.arange(24.0).reshape(2, 3, 4).transpose(0, 2),
         torch.tensor([1 + 2j, 3 - 4j]).conj(),
         torch.arange(5).expand(2, 5),
+        torch.arange(4)[1::2][:1],
         torch.ones(3, dtype=torch.bfloat16),
     ],
     ids=lambda value: f"{value.dtype}-{tuple(value.shape)}",
@@ -118,6 +120,48 @@ def test_elementwise_regions(type: str, body: str, expected: bool) -> None:
     program = module(REGION.replace("BODY", body).replace("TYPE", type))
     (op,) = (op for op in program.module.walk() if isinstance(op, CombiningOp))
     assert op.is_elementwise is expected
+
+
+RECEIVED = "func.func @main(%g: !dist.group) {{ %x = dist.recv from 0 in %g : {} func.return }}"
+CT = KINDS["ciphertext"].type
+
+
+@pytest.mark.parametrize(
+    ("type", "dtype", "shape", "fault"),
+    [
+        ("i8", torch.int64, (), None),
+        ("i8", torch.int8, (), "expected a torch.int64"),
+        ("f32", torch.float64, (), None),
+        ("f64", torch.float64, (1,), "expected the shape ()"),
+        ("tensor<?x2xui8>", torch.uint8, (5, 2), None),
+        ("tensor<?x2xui8>", torch.int8, (5, 2), "expected a torch.uint8"),
+        ("tensor<?x2xui8>", torch.uint8, (5, 2, 1), "expected the shape (?, 2)"),
+        ("!rns.moduli<Q[0:2]>", torch.int64, (2, 1), None),
+        ("!rns.moduli<Q[0:2]>", torch.int64, (2,), "expected the shape (2, 1)"),
+        (CT, torch.int64, (2, 5, 16), None),
+        (CT, torch.int64, (7, 2, 5, 16), None),
+        (CT, torch.float64, (2, 5, 16), "expected a torch.int64"),
+        (CT, torch.int64, (2, 4, 16), "expected 5 limbs"),
+        (CT, torch.int64, (5,), "expected the shape (batch..., components, limbs, N)"),
+        (f"tensor<2x{CT}>", torch.int64, (2, 2, 5, 16), None),
+        (f"tensor<2x{CT}>", torch.int64, (2, 7, 2, 5, 16), None),
+        (f"tensor<?x{CT}>", torch.int64, (0, 2, 5, 16), None),
+        (f"tensor<2x{CT}>", torch.int64, (3, 2, 5, 16), "expected the shape (2, batch..., comp"),
+        (f"tensor<2x{CT}>", torch.int64, (2, 5, 16), "expected the shape (2, batch..., comp"),
+        (f"tensor<2x{CT}>", torch.int32, (2, 2, 5, 16), "expected a torch.int64"),
+    ],
+)
+def test_results_have_the_layout_of_their_type(
+    type: str, dtype: torch.dtype, shape: tuple[int, ...], fault: str | None
+) -> None:
+    program = module(RECEIVED.format(type))
+    (op,) = (op for op in program.module.walk() if isinstance(op, distributed.RecvOp))
+    result = torch.empty(shape, dtype=dtype, device="meta")
+    found = result_fault(describe(op, PARAMETERS), result, 0, 0)
+    if fault is None:
+        assert found is None
+    else:
+        assert f"the result is a {dtype} {shape}, {fault}" in str(found)
 
 
 class FakeGroup(ProcessGroupExecutionResource):

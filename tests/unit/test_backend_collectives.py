@@ -180,7 +180,8 @@ def ranks_are_those_of_the_sub_group(world: Group) -> Any:
 PROGRAM = """
 func.func @main(%x: tensor<2xi64>, %y: !TWO) -> (tensor<2xi64>, !TWO, index, index, index) {
   %world = fhelium.resource @world : !dist.group
-  %captured = fhelium.material @weights : !TWO
+  %weights = fhelium.material @weights : !TWO
+  %captured = dist.broadcast %weights from 0 in %world : !TWO
   %rank = dist.rank %world
   %size = dist.group_size %world
   %first = dist.broadcast %x from 0 in %world : tensor<2xi64>

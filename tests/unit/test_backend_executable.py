@@ -241,6 +241,54 @@ def test_host_numbers(n: int, b: bool, f: float) -> None:
         executable.run(n, 2, f)
 
 
+GIVEN = "func.func @main(%x: TYPE) -> TYPE { func.return %x : TYPE }"
+
+
+@pytest.mark.parametrize(
+    ("type", "low", "high"),
+    [("ui8", 0, 255), ("si8", -128, 127), ("ui64", 0, (1 << 64) - 1), ("i1", 0, 1)],
+)
+def test_signs_of_host_numbers(type: str, low: int, high: int) -> None:
+    executable = linked(GIVEN.replace("TYPE", type))
+    assert executable.run(low) == low
+    assert executable.run(high) == high
+    for outside in (low - 1, high + 1):
+        with pytest.raises(
+            ValueError, match=f"0 is {outside}, expected an integer from {low} to {high}"
+        ):
+            executable.run(outside)
+
+
+@pytest.mark.parametrize(
+    ("element", "dtype"),
+    [
+        ("ui8", torch.uint8),
+        ("si8", torch.int8),
+        ("ui32", torch.uint32),
+        ("bf16", torch.bfloat16),
+        ("complex<f32>", torch.complex64),
+        ("complex<f64>", torch.complex128),
+    ],
+)
+def test_dtypes_of_tensors(element: str, dtype: torch.dtype) -> None:
+    executable = linked(GIVEN.replace("TYPE", f"tensor<2x{element}>"))
+    x = torch.ones(2, dtype=dtype)
+    assert executable.run(x) is x
+    with pytest.raises(TypeError, match=f"input 0 has dtype torch.int16, expected {dtype}"):
+        executable.run(torch.ones(2, dtype=torch.int16))
+
+
+@pytest.mark.parametrize("element", ["i4", "i128", "f80", "complex<f16>"])
+def test_elements_that_torch_has_not(element: str) -> None:
+    executable = linked(GIVEN.replace("TYPE", f"tensor<2x{element}>"))
+    with pytest.raises(
+        TypeError,
+        match=f"input 0 has elements of {element}, expected a type that torch has, such as i64 or "
+        "f64: change its type in the program",
+    ):
+        executable.run(torch.ones(2))
+
+
 def test_the_manifest_is_plain_json(parameters: Parameters, secret: SecretKey) -> None:
     turn = BoundResource("turn", "rotation-key", generate_rotation_key(secret, 1))
     executable = link(

@@ -1,5 +1,8 @@
 """Running in stages: what is written down, when it counts, and going on after a rank has died."""
 
+import errno
+import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +17,7 @@ import torch.distributed
 from conftest import OnRanks
 
 from fhelium.backend import (
+    DEVICE_RESOURCE_KIND,
     BoundResource,
     Compilation,
     OperationBackend,
@@ -23,7 +27,7 @@ from fhelium.backend import (
     ProgramExecutable,
     ResourceBindings,
 )
-from fhelium.backend.checkpoints import Checkpoints
+from fhelium.backend.checkpoints import Checkpoints, identity_of
 from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext
 from fhelium.scheme.encoding import decode, encode
@@ -116,6 +120,24 @@ def test_stages_give_what_a_run_gives_and_the_last_is_kept(tmp_path: Path) -> No
     assert stages_run(folder) == [2]
 
 
+def test_tensors_keep_their_dtype(tmp_path: Path) -> None:
+    text = """
+func.func @main(%x: tensor<2xi1>, %y: tensor<2xf32>) -> (tensor<2xi1>, tensor<2xf32>) {
+  fhelium.checkpoint "here"
+  func.return %x, %y : tensor<2xi1>, tensor<2xf32>
+}"""
+    # Views of others: the file and the digest of inputs are of the elements alone.
+    inputs = torch.tensor([True, False]), torch.tensor([0.5, 3.0, 1.0])[::2]
+    for resumed in (0, 1):
+        checkpoints = Checkpoints(tmp_path)
+        found = linked(text).run_in_stages(checkpoints, *inputs)
+        assert checkpoints.resumed_after == resumed
+        assert isinstance(found, tuple)
+        for value, given in zip(found, inputs, strict=True):
+            assert value.dtype == given.dtype
+            assert torch.equal(value, given)
+
+
 def test_without_checkpoints_the_op_costs_nothing() -> None:
     def main(executable: ProgramExecutable) -> str:
         return executable.host_source.partition("def stage_0")[0].strip()
@@ -185,6 +207,19 @@ def rewritten(**entries: torch.Tensor | None) -> Callable[[Path], None]:
     return rewrite
 
 
+def on_device(name: str) -> Callable[[Path], None]:
+    """Return what says in a file that its values were on a device."""
+
+    def rewrite(path: Path) -> None:
+        header = files.load(path)["header"]
+        assert isinstance(header, torch.Tensor)
+        found = json.loads(bytes(header.tolist()))
+        found["devices"] = [name] * len(found["devices"])
+        rewritten(header=text(json.dumps(found).encode()))(path)
+
+    return rewrite
+
+
 def text(content: bytes) -> torch.Tensor:
     return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
@@ -203,6 +238,11 @@ def text(content: bytes) -> torch.Tensor:
         (rewritten(header=text(b"[1]")), "the header is no object"),
         (rewritten(header=text(b"{}")), "it lacks 'devices'"),
         (rewritten(header=text(b"{")), "Expecting property name"),
+        (on_device("meta"), "its values were on meta, where there are none"),
+        (on_device("cuda:99"), "CUDA"),
+        (on_device("xpu"), "Torch not compiled with XPU enabled"),
+        (on_device("hpu"), "No module named"),
+        (on_device("no"), "Expected one of cpu, cuda"),
     ],
 )
 def test_damaged_checkpoints_do_not_count(
@@ -221,6 +261,64 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
     for name, reason in (("file", "File exists"), ("folder", "Is a directory")):
         with pytest.raises(OSError, match=f"cannot write checkpoints to .*/{name}: {reason}"):
             stages_run(tmp_path / name)
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    says = "found another run there, expected none: give each a folder of its own"
+    with (
+        Checkpoints(tmp_path).alone(),
+        pytest.raises(OSError, match=f"cannot write checkpoints to .*: {says}"),
+    ):
+        stages_run(tmp_path)
+    assert names(tmp_path) == []
+    assert stages_run(tmp_path) == [0, 1, 2]
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*arguments: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with Checkpoints(tmp_path).alone():
+        assert stages_run(tmp_path) == [0, 1, 2]
+
+
+MOVED = """
+func.func @main(%x: tensor<4xi64>) -> tensor<4xi64> {
+  %device = fhelium.resource @device : !mem.device
+  %y = mem.transfer %x to %device : tensor<4xi64>
+  fhelium.checkpoint "moved"
+  %z = arith.addi %y, %y : tensor<4xi64>
+  func.return %z : tensor<4xi64>
+}
+"""
+
+
+def test_devices(tmp_path: Path) -> None:
+    """On another device the program starts anew; one without values has no checkpoints."""
+
+    def run(device: str) -> int:
+        bound = BoundResource("device", DEVICE_RESOURCE_KIND, torch.device(device))
+        compilation = Compilation(Program.parse(MOVED), {}, Pipeline.parse("canonicalize"))
+        backend = OperationBackend(named_resources=ResourceBindings([bound]))
+        executable = backend.link(compilation)
+        checkpoints = Checkpoints(tmp_path)
+        assert torch.equal(executable.run_in_stages(checkpoints, X), 2 * X)  # pyright: ignore
+        return checkpoints.resumed_after
+
+    assert [run("cpu"), run("cpu"), run("cpu:0"), run("cpu:0")] == [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="found a value after stage 1 on meta, where there are"):
+        run("meta")
+    with pytest.raises(ValueError, match="found an input, material or key on meta, where there"):
+        identity_of({}, [X.to("meta")])
+
+
+def test_the_identity_is_of_the_elements() -> None:
+    every = torch.arange(4)[1::2]
+    conjugate = torch.tensor([1 + 2j]).conj()
+    for value in (every[:1], every, conjugate, conjugate.imag):
+        assert identity_of({}, [value]) == identity_of({}, [value.clone()])
+    assert identity_of({}, [conjugate]) != identity_of({}, [torch.tensor([1 + 2j])])
 
 
 ENCRYPTED = """

@@ -3,6 +3,7 @@
 All parameters are INSECURE, for tests alone.
 """
 
+import tracemalloc
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 from clients import Client, client_of, message, results_of
+from collective_programs import CIPHERTEXT, LIMBS, MODULI, module, residues
+from collective_programs import run as run_in_world
 from conftest import OnRanks
 from test_packing_programs import program
 from xdsl.dialects import scf
@@ -136,6 +139,80 @@ def test_a_group_of_another_size_is_refused(on_ranks: OnRanks, ranks: int) -> No
         assert torch.equal(results[0], alone("subtractions")[0])
 
 
+SAME = "%v = ckks.add %x, %y : CT"
+DIFFERING = {
+    "select": "%v = arith.select %first, %x, %y : CT",
+    "branch": "%v = scf.if %first -> (CT) { scf.yield %x : CT } else { scf.yield %y : CT }",
+    "call": """%m = arith.select %first, %x, %y : CT
+    %v = func.call @negated(%m) : (CT) -> CT""",
+    "part": """%m = arith.select %first, %x, %y : CT
+    %v = dist.all_reduce_add_ciphertext %m in %part : CT""",
+    "reduce": """%v = dist.reduce %x to 1 in %world : CT combine {
+    ^bb0(%a: CT, %b: CT):
+      %c = ckks.add %a, %b : CT
+      dist.yield %c : CT
+    }""",
+    "gather": "%v = dist.gather %batch to 0 along 0 in %world : CT -> CT",
+    "scatter": "%v = dist.scatter %batch from 0 along 0 in %world : CT -> CT",
+    "all_to_all": "%v = dist.all_to_all %batch along 0 in %world : CT -> CT",
+    "recv": """%v = scf.if %first -> (CT) {
+      dist.send %y to 1 in %world : CT
+      scf.yield %x : CT
+    } else {
+      %r = dist.recv from 0 in %world : CT
+      scf.yield %r : CT
+    }""",
+}
+"""Ways by which ranks that were given the same inputs come to different terms."""
+
+
+def run_four_terms(
+    source: str, terms: str = "%v %v %v %v"
+) -> tuple[torch.Tensor, torch.Tensor, bool]:
+    """Return a term on this rank, the sum of four, and whether ranks share that."""
+    first, second, third, fourth = terms.split()
+    text = f"""
+    func.func private @negated(%x: CT) -> CT {{
+      %n = ckks.negate %x : CT
+      func.return %n : CT
+    }}
+    func.func @main(%x: CT, %y: CT, %batch: CT) -> (CT, CT) {{
+      %world = fhelium.resource @world : !dist.group
+      %rank = dist.rank %world
+      %zero = arith.constant 0 : index
+      %first = arith.cmpi eq, %rank, %zero : index
+      %part = dist.split %world by %rank, %rank
+      {source}
+      %s = ckks.add {first}, {second} : CT
+      %t = ckks.add %s, {third} : CT
+      %u = ckks.add %t, {fourth} : CT
+      func.return %v, %u : CT, CT
+    }}"""
+    program = module(text.replace("CT", CIPHERTEXT))
+    before = str(program)
+    Pipeline.parse(SPLIT % 2).apply(program)
+    inputs = (residues(1, 2, LIMBS, 16), residues(2, 2, LIMBS, 16), residues(3, 4, 2, LIMBS, 16))
+    term, total = run_in_world(program, ProcessGroupExecutionResource(), *inputs)
+    return term, total, str(program) != before
+
+
+def all_four_terms() -> tuple[str, list[tuple[torch.Tensor, torch.Tensor, bool]]]:
+    with pytest.raises(ValueError, match="layouts") as failure:
+        run_four_terms(SAME, "%v %batch %v %batch")
+    return str(failure.value), [run_four_terms(source) for source in (*DIFFERING.values(), SAME)]
+
+
+def test_terms_that_differ_between_ranks_are_added_by_each(on_ranks: OnRanks) -> None:
+    (told, first), (_, second) = on_ranks(all_four_terms, 2)
+    assert f"rank 0 has torch.int64 (2, {LIMBS}, 16); rank 1 has torch.int64 (4, 2, " in told
+    assert told.endswith("and the terms of a sum that they share out one batch")
+    for kind, one, other in zip([*DIFFERING, "same"], first, second, strict=True):
+        assert torch.equal(one[0], other[0]) == (kind == "same"), kind
+        for term, total, is_shared in (one, other):
+            assert torch.equal(total, 4 * term % MODULI), kind
+            assert is_shared == (kind == "same"), kind
+
+
 @pytest.mark.parametrize(("name", "sums"), [(name, sums) for name, (_, sums) in CASES.items()])
 def test_ranks_share_key_switches_evenly(name: str, sums: int) -> None:
     source = CASES[name][0](2)
@@ -151,3 +228,22 @@ def test_ranks_share_key_switches_evenly(name: str, sums: int) -> None:
 
 def _key_switches(region: Region) -> int:
     return sum(len(op.results) for op in region.walk() if isinstance(op, KEY_SWITCHES))
+
+
+def many_terms(x: Vector) -> Vector:
+    total = x
+    for number in range(300):
+        total = total + x * (0.5 + number)
+    return total
+
+
+def test_memory_grows_with_the_terms_and_not_with_their_square() -> None:
+    source = trace(many_terms, SMALL)
+    tracemalloc.start()
+    try:
+        Pipeline.parse(SPLIT % 2).apply(source)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "dist.all_reduce_add_ciphertext" in str(source)
+    assert peak < 3_000_000

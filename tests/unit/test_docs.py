@@ -8,7 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+import torch.distributed
+from conftest import OnRanks
 
+from fhelium.backend import (
+    BoundResource,
+    Compilation,
+    OperationBackend,
+    ProcessGroupExecutionResource,
+    Program,
+    ResourceBindings,
+    host_ops,
+)
 from fhelium.tools.opt import main as optimize
 from fhelium.tools.run import main as run_program
 
@@ -34,11 +46,13 @@ def commands() -> list[str]:
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
-def run(command: list[str], timeout: float = 240) -> subprocess.CompletedProcess[str]:
+def run(
+    command: list[str], timeout: float = 240, folder: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout
     )
 
 
@@ -144,6 +158,71 @@ def test_debugging_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert not Path("failure.mlir").exists()
 
 
+COLLECTIVES = (ROOT / "docs/collectives.md").read_text()
+
+
+def test_the_whole_program_on_two_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The blocks of its section as they stand, one after the other, in one folder."""
+    _, section = COLLECTIVES.split("## A whole program\n")
+    section, _, _ = section.partition("\n## ")
+    found = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
+    assert [language for language, _ in found] == ["mlir", *["console", "python"] * 2]
+    assert COLLECTIVES.count("```console") == 2
+    monkeypatch.chdir(tmp_path)
+    for language, code in found:
+        if language == "mlir":
+            Path("squares.mlir").write_text(code)
+        elif language == "python":
+            exec(compile(code, "collectives.md", "exec"), {"__name__": "collectives"})
+        else:
+            for line in code.replace("\\\n", "").splitlines():
+                done = run(shlex.split(line.removeprefix("$ ")), folder=tmp_path)
+                assert done.returncode == 0, done.stdout + done.stderr
+    values = [float(number) for number in re.findall(r"[-.\de]+", capsys.readouterr().out)]
+    assert values == pytest.approx([1.25, 0.3125, 0.265625], abs=1e-4)
+
+
+def run_examples(text: str) -> list[list[list[int]]]:
+    """Run the programs of examples on this rank; the last takes what rank 0 deals out."""
+    rank = torch.distributed.get_rank()
+    world = BoundResource("world", "process-group", ProcessGroupExecutionResource())
+    backend = OperationBackend(named_resources=ResourceBindings([world]))
+    split, reduce, message, dealing = (
+        backend.link(Compilation(Program.parse(code)))
+        for code in re.findall(r"```mlir\n(.*?)```", text, re.DOTALL)
+    )
+    found: list[list[list[int]]] = []
+    calls = [(split, [1, 2, 3, 4]), (reduce, [1, 2, 3, 4]), (reduce, [5, 2, 3, 4])]
+    for program, values in [*calls, (message, [1, 2, 3, 4])]:
+        found.append(program.run(torch.tensor([values[rank]])).tolist())  # pyright: ignore
+    dealt = torch.arange(10) if rank == 0 else torch.zeros(10, dtype=torch.int64)
+    return [*found, dealing.run(dealt).tolist()]  # pyright: ignore
+
+
+def test_examples_of_collectives(on_ranks: OnRanks):
+    _, section = COLLECTIVES.split("## Examples\n")
+    results = on_ranks(run_examples, 4, section)
+    split, reduce, larger, message, dealing = zip(*results, strict=True)
+    assert split == ([3], [3], [7], [7])
+    assert reduce == ([1], [2], [3], [4])
+    assert larger == ([5], [2], [3], [5])
+    assert message == ([1], [1], [3], [4])
+    assert dealing == ([i * i for i in range(10)], *[[0] * 10] * 3)
+
+
+def test_the_list_of_host_ops_is_complete():
+    """Each host op of `arith` and `tensor` is in the table, and nothing else of `arith` is."""
+    _, section = COLLECTIVES.split("## Numbers and control flow\n")
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+    known = {op.name for op in (*host_ops.ARITHMETIC, *host_ops.CALLS)}
+    known |= {"arith.constant", "arith.select", "arith.index_cast", "arith.cmpi"}
+    known |= {"scf.for", "scf.if", "func.call"}
+    assert listed == {name.removeprefix("arith.") for name in known}
+
+
 def test_example_from_numpy():
     done = run([sys.executable, "examples/from_numpy.py"])
     assert done.returncode == 0, done.stderr
@@ -155,8 +234,27 @@ def test_references_are_current():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_reference_says_what_each_dialect_is():
+    text = (ROOT / "docs/dialects.md").read_text()
+    names = re.findall(r"^## `(\w+)`$", text, re.MULTILINE)
+    assert "dist" in names
+    for name in names:
+        assert f"\n## `{name}`\n\nThe `{name}` dialect: " in text
+
+
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(text: Path):
-    for target in re.findall(r"\]\(([^)#]+)\)", text.read_text().replace("\n", " ")):
-        if not target.startswith("http"):
-            assert (text.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)]+)\)", text.read_text().replace("\n", " ")):
+        if target.startswith("http"):
+            continue
+        name, _, section = target.partition("#")
+        place = text.parent / name if name else text
+        assert place.exists(), target
+        if section:
+            assert section in sections_of(place), target
+
+
+def sections_of(text: Path) -> set[str]:
+    """Return the headings of a text as links name them: lower-case words with hyphens."""
+    headings = re.findall(r"^#+ (.*)$", text.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}

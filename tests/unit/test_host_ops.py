@@ -94,6 +94,20 @@ def test_arithmetic_on_numbers(op: str, type: str) -> None:
         assert (found, found.__class__) == (expected, expected.__class__), (a, b)
 
 
+@pytest.mark.parametrize("type", [type for type in WIDTHS if type != "i1"])
+def test_remainders(type: str) -> None:
+    width = WIDTHS[type]
+    signed_one, unsigned = binary("arith.remsi", type), binary("arith.remui", type)
+    for a, b in pairs("arith.floordivsi", width):
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        assert signed_one.run(a, b) == a - quotient * b, (a, b)
+        bits = a % (1 << width), b % (1 << width)
+        assert unsigned.run(a, b) == signed(bits[0] % bits[1], width), (a, b)
+    for executable in (signed_one, unsigned):
+        with pytest.raises(ZeroDivisionError):
+            executable.run(1, 0)
+
+
 @pytest.mark.parametrize(("op", "type"), [(op, type) for op, type in CASES if type in DTYPES])
 def test_arithmetic_on_tensors(op: str, type: str) -> None:
     width, dtype = WIDTHS[type], DTYPES[type]
@@ -193,12 +207,14 @@ def test_floats() -> None:
 
 REFUSED = [
     # Unsigned, truncated and logical: lower them, or use their signed kin.
-    *(f"%c = arith.{op} %a, %b : i64" for op in ("minui", "maxui", "divui", "divsi", "remsi")),
+    *(f"%c = arith.{op} %a, %b : i64" for op in ("minui", "maxui", "divui", "divsi")),
     *(f"%c = arith.{op} %a, %b : i64" for op in ("shli", "shrsi", "shrui", "xori")),
     *(f"%c = arith.cmpi {op}, %a, %b : i64" for op in ("ult", "ule", "ugt", "uge")),
     # Types whose arithmetic Python and torch do not have.
     "%c = arith.addf %f, %f : f32",
     "%c = arith.floordivsi %p, %p : i1",
+    *(f"%c = arith.{op} %p, %p : i1" for op in ("remsi", "remui")),
+    *(f"%c = arith.{op} %u, %u : tensor<2xi64>" for op in ("remsi", "remui")),
     "%c = arith.addi %t, %t : tensor<2xi13>",
     "%c = arith.addi %v, %v : vector<2xi64>",
     "%c = arith.cmpi eq, %u, %u : tensor<2xi64>",

@@ -41,13 +41,16 @@ func.func @main(%x: tensor<4xi64>) {
 }
 """
 RANK = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from fhelium.tools import run
 
 real, folder, rank = run.load, Path(__file__).parent, os.environ["RANK"]
 
 def load(path, *rest):
+    if path is not None and (folder / f"dying-{rank}").exists():
+        (folder / f"dying-{rank}").unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
     if path is not None and (folder / f"held-{rank}").exists():
         (folder / f"waiting-{rank}").touch()
         while (folder / f"held-{rank}").exists():
@@ -57,20 +60,34 @@ def load(path, *rest):
     return real(path, *rest)
 
 run.load = load
-sys.exit(run.main(sys.argv[1:]))
+code = run.main(sys.argv[1:])
+if (folder / f"stopping-{rank}").exists():
+    os.kill(os.getpid(), signal.SIGSTOP)
+sys.exit(code)
 """
-"""`fhelium-run` that waits, before it reads its inputs, while there is a file `held-RANK`."""
+"""`fhelium-run` that, before it reads its inputs, dies once where there is a file `dying-RANK`, and
+waits while there is a file `held-RANK`; before it ends it stops where there is `stopping-RANK`.
+"""
 
 LAUNCH = """
-import signal, sys
+import os, signal, sys
 from pathlib import Path
 from fhelium.tools.launch import launch
 
 # A shell that starts the tests in the background has interrupts ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-rank = Path(__file__).with_name("rank.py")
-sys.exit(launch([sys.executable, str(rank), *sys.argv[1:]], 2))
+rank, timeout = Path(__file__).with_name("rank.py"), float(os.environ.get("TIMEOUT", "60"))
+sys.exit(launch([sys.executable, str(rank), *sys.argv[1:]], 2, timeout))
 """
+DIFFERENTLY = """
+import os, sys
+from fhelium.tools import run
+
+common, own = sys.argv[1 : sys.argv.index("--only-1")], sys.argv[sys.argv.index("--only-1") + 1 :]
+sys.exit(run.main(common + own * (os.environ["RANK"] == "1")))
+"""
+"""`fhelium-run` with options behind `--only-1` that rank 1 alone is given."""
+
 VALUES = torch.arange(4)
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 LIMIT = 240
@@ -241,6 +258,22 @@ def test_a_rank_that_leaves_early_without_an_error(place: Place) -> None:
     assert "the comparison of programs in @world failed on rank 0: rank 1 no longer ans" in errors
 
 
+def test_ranks_that_are_started_differently(tmp_path: Path) -> None:
+    """Of a program without groups too: they would wait for each other in different messages."""
+    alone = tmp_path / "alone.mlir"
+    alone.write_text("func.func @main(%x: tensor<4xi64>) { func.return }")
+    place = Place(tmp_path)
+    (tmp_path / "rank.py").write_text(DIFFERENTLY)
+    options = [str(alone), *place.arguments()[1:], "--only-1"]
+    options += ["--checkpoint", str(tmp_path / "stages"), "--trace", str(tmp_path / "trace.json")]
+    process = start([sys.executable, place.script("launch"), *options])
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    told = "rank 1 differs from rank 0 in --checkpoint, --trace: start all ranks with one program"
+    assert f"error: the ranks were started differently: {told} and the same options\n" in errors
+    assert not (tmp_path / "trace.json").exists()
+
+
 @pytest.mark.long
 def test_launches_at_once_do_not_meet_each_other(tmp_path: Path) -> None:
     for name in "ab":
@@ -278,6 +311,21 @@ def test_a_stopped_rank_ends_the_launch(place: Place) -> None:
     wait_until_ended(ranks)
 
 
+def test_a_rank_that_is_stopped_as_it_leaves_ends_the_launch(place: Place) -> None:
+    """All others have ended without an error by then."""
+    (place.folder / "stopping-1").touch()
+    command = [sys.executable, place.script("launch"), *place.arguments()]
+    process = start(command, TIMEOUT="1.5")
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert errors.startswith(
+        "fhelium-run: error: rank 1 still runs 4 seconds after another one has ended, expected all "
+        "to end together: "
+    )
+    assert len(errors.splitlines()) == 1
+    place.check_results()
+
+
 @pytest.mark.long
 def test_what_is_verified_can_be_run_all_the_same(place: Place) -> None:
     Path(place.program).write_text(ONLY_SOME)
@@ -288,7 +336,7 @@ def test_what_is_verified_can_be_run_all_the_same(place: Place) -> None:
     process = launcher("--nproc", "2", "--no-verify-spmd", *place.arguments())
     _, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == 1
-    assert "met another collective on rank" in errors
+    assert "torch-broadcast from rank 0 met torch-barrier on rank 1, expected the same" in errors
 
 
 @pytest.fixture
@@ -349,6 +397,30 @@ def test_two_hosts_with_torchrun(tmp_path: Path, hosts: list[str]) -> None:
         _, errors = rank.communicate(timeout=LIMIT)
         assert rank.returncode == 0, errors
     place.check_results(ranks=4)
+
+
+@pytest.mark.long
+def test_two_hosts_are_started_again(place: Place, hosts: list[str]) -> None:
+    """The host whose rank dies counts a restart, and the other one does not."""
+    (place.folder / "dying-1").touch()
+    command = [*TORCHRUN, "--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "2"]
+    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "10.77.0.1:29500", "--rdzv-id", "sum"]
+    # The hosts have one name here, so that torchrun cannot see whose the endpoint is.
+    command += ["--rdzv-conf"]
+    run = [place.script("rank"), "--timeout", "60", *place.arguments()]
+    ranks = [
+        on_host(
+            host,
+            [*command, f"is_host={number == 1}", "--local-addr", f"10.77.0.{number}", *run],
+            TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1",
+        )
+        for number, host in enumerate(hosts, start=1)
+    ]
+    for rank in ranks:
+        _, errors = rank.communicate(timeout=LIMIT)
+        assert rank.returncode == 0, errors
+    assert not (place.folder / "dying-1").exists()
+    place.check_results()
 
 
 @pytest.mark.long

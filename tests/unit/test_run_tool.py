@@ -15,6 +15,7 @@ import pytest
 import torch
 import torch.distributed
 
+from fhelium.backend import Pipeline, Program
 from fhelium.scheme import files
 from fhelium.scheme.ciphertext import Ciphertext
 from fhelium.scheme.encoding import decode, encode
@@ -26,6 +27,9 @@ from fhelium.scheme.keys import (
     generate_secret_key,
 )
 from fhelium.scheme.parameters import Parameters
+from fhelium.tools import run
+from fhelium.tools.files import FileError, check_apart
+from fhelium.tools.placement import Placements, given_devices
 from fhelium.tools.run import main
 
 PROGRAM = """
@@ -241,6 +245,107 @@ def test_bad_device(work: Workplace, capfd: pytest.CaptureFixture[str]):
     assert "found 'accelerator', expected NAME=DEVICE such as accelerator=cuda:0" in message
 
 
+MOVED = """
+!ct = !ckks.ciphertext<level = 2, scale = 2^40, components = 2, form = evaluation>
+
+builtin.module attributes {ckks.parameters = PARAMETERS} {
+  func.func @main(%x: TYPE) -> TYPE {
+    %far = fhelium.resource @far : !mem.device
+    %y = mem.transfer %x to %far : TYPE
+    func.return %y : TYPE
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("type", ["tensor<2xf64>", "!ct"])
+def test_results_without_values(work: Workplace, capfd: pytest.CaptureFixture[str], type: str):
+    work.program("program.mlir", MOVED.replace("TYPE", type))
+    if type != "!ct":
+        files.save(work.path("inputs"), {"x": torch.zeros(2, dtype=torch.float64)})
+    arguments = work.arguments("--device", "far=meta", "no-keys", "no-materials")
+    message = fails(work, capfd, arguments)
+    assert "error: result is on meta, where there are no values, expected one that can" in message
+    assert main([each for each in arguments if each not in ("--output", work.path("result"))]) == 0
+
+
+ON_DEVICE = PROGRAM.replace("%x: !ct", "%x: !ct {mem.device = @gpu0}").replace(
+    " : !pt\n", " {mem.device = @gpu0} : !pt\n", 1
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        (ON_DEVICE, "mem-insert-transfers,rns-default"),
+        (PROGRAM, "mem-insert-transfers{default=gpu0},rns-default"),
+        (ON_DEVICE, "rns-default"),
+    ],
+    ids=["attributes", "default", "attributes alone"],
+)
+def test_inputs_materials_and_keys_go_where_the_program_says(
+    work: Workplace, capfd: pytest.CaptureFixture[str], text: str, passes: str
+):
+    """Nothing is moved in the program: they are refused unless all of them are there."""
+    work.program("program.mlir", text)
+    arguments = [str(work.folder / "program.mlir"), "--pipeline", passes]
+    for name in ("keys", "materials", "inputs"):
+        arguments += [f"--{name}", work.path(name)]
+    found: list[torch.device] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "check_results", lambda _, result: found.append(result.data.device))
+        assert main([*arguments, "--device", "gpu0=meta"]) == 0
+        assert main([*arguments, "--device", "gpu0=cpu"]) == 0
+        assert main([*arguments, "--device", "other=meta"]) == 0
+    assert [device.type for device in found] == ["meta", "cpu", "cpu"]
+    message = fails(
+        work, capfd, [*arguments, "--device", "gpu0=meta", "--output", work.path("result")]
+    )
+    assert message == (
+        "fhelium-run: error: result is on meta, where there are no values, expected one that can "
+        "be written: run without --output, or on another --device\n"
+    )
+
+
+def test_several_devices(work: Workplace):
+    """The key is where its op is; the rest moves there and back."""
+    text = PROGRAM.replace("%x: !ct) -> !ct", "%x: !ct) -> (!ct {mem.device = @near})")
+    text = text.replace("rotate %x by 1 with %key", "rotate %x by 1 with %key {mem.device = @far}")
+    work.program("program.mlir", text)
+    parsed = Program.from_file(work.folder / "program.mlir")
+    far, near = torch.device("meta"), torch.device("cpu")
+    pipeline = Pipeline.parse("mem-insert-transfers{default=near},rns-default")
+    places = Placements.of(parsed, pipeline, {"far": far, "near": near})
+    assert places == Placements({0: near}, {"offset": near}, {"turn": far})
+    passes = ["--pipeline", str(pipeline)]
+    assert main(work.arguments(*passes, "--device", "far=cpu", "--device", "near=cpu")) == 0
+    expected = np.roll(work.values, -1) + work.values
+    assert np.abs(work.decrypted(work.path("result")) - expected).max() < 1e-6
+
+
+def test_where_a_program_contradicts_itself_nothing_is_placed(
+    work: Workplace, capfd: pytest.CaptureFixture[str]
+):
+    """The pass says what is wrong."""
+    work.program("program.mlir", ON_DEVICE.replace("@gpu0} : !pt", "@turn} : !pt"))
+    arguments = work.arguments("--pipeline", "mem-insert-transfers", "--device", "gpu0=meta")
+    message = fails(work, capfd, arguments)
+    assert "fhelium.material names the device @turn, found fhelium.resource @turn" in message
+
+
+def test_a_device_that_is_not_here(work: Workplace, capfd: pytest.CaptureFixture[str]):
+    work.program("program.mlir", ON_DEVICE)
+    message = fails(work, capfd, work.arguments("--device", "gpu0=xpu"))
+    expected = "error: argument --device: found xpu, expected a device of this machine: "
+    assert expected in message
+    assert message.count("\n") == 1
+
+
+def test_a_device_of_each_rank():
+    given = given_devices(["gpu0=cuda:{rank}", "host=cpu"], 3)
+    assert given == [("gpu0", torch.device("cuda:3")), ("host", torch.device("cpu"))]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 @pytest.mark.parametrize("option", ["--output", "--trace"])
 def test_full_disk(work: Workplace, capfd: pytest.CaptureFixture[str], option: str):
@@ -261,12 +366,78 @@ def test_unwritable_output(work: Workplace, capfd: pytest.CaptureFixture[str], o
 
 
 def test_a_failed_run_keeps_what_was_there(work: Workplace, capfd: pytest.CaptureFixture[str]):
-    there = work.folder / "there"
-    there.write_text("as it was")
+    there = [work.folder / name for name in ("there", "too")]
+    for path in there:
+        path.write_text("as it was")
     Path(work.path("inputs")).unlink()
-    fails(work, capfd, [*work.arguments(), "--output", str(there), "--trace", str(there)])
-    assert there.read_text() == "as it was"
+    fails(work, capfd, [*work.arguments(), "--output", str(there[0]), "--trace", str(there[1])])
+    assert [path.read_text() for path in there] == ["as it was"] * 2
     assert not list(work.folder.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "owner"),
+    [
+        ("--output", "program.mlir", "the program"),
+        ("--output", "./inputs.safetensors", "--inputs"),
+        ("--output", "keys.safetensors", "--keys"),
+        ("--output", "link", "--materials"),
+        ("--trace", "result.safetensors", "--output"),
+        ("--trace", "{rank}/../result.safetensors", "--output"),
+        ("--trace", "inputs.safetensors", "--inputs"),
+        ("--calibrate", "inputs.safetensors", "--inputs"),
+    ],
+)
+def test_files_of_a_run_that_are_one(
+    work: Workplace, capfd: pytest.CaptureFixture[str], option: str, place: str, owner: str
+):
+    (work.folder / "link").symlink_to(work.path("materials"))
+    (work.folder / "0").mkdir()
+    before = {path: path.read_bytes() for path in work.folder.iterdir() if path.is_file()}
+    arguments = work.arguments(option, str(work.folder / place))
+    message = fails(work, capfd, arguments)
+    shown = str(work.folder / place).replace("{rank}", "0")
+    assert message == (
+        f"fhelium-run: error: argument {option}: found '{shown}', the file of {owner} too, "
+        "expected another: it would be overwritten\n"
+    )
+    after = {path: path.read_bytes() for path in work.folder.iterdir() if path.is_file()}
+    assert after == before
+
+
+def test_files_of_other_ranks_are_not_overwritten():
+    check_apart([("--output", "x-{rank}"), ("--trace", "y-{rank}")], [("--inputs", "z")], 3)
+    for path, owner in (("x-2", "--trace"), ("y-1", "--inputs")):
+        with pytest.raises(FileError, match=f"found '{path}', the file of {owner} too, expected "):
+            check_apart(
+                [("--output", "x-{rank}"), ("--trace", path)], [("--inputs", "y-{rank}")], 3
+            )
+    check_apart([("--output", "x-{rank}"), ("--trace", "x-3")], [], 3)
+
+
+def test_two_files_may_go_nowhere(work: Workplace):
+    assert main(work.arguments("--output", os.devnull, "--trace", os.devnull)) == 0
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--inputs", "--materials", "--keys", "--output", "--trace", "--checkpoint", "--calibrate"],
+)
+def test_an_empty_path(capsys: pytest.CaptureFixture[str], option: str):
+    with pytest.raises(SystemExit, match="2"):
+        main(["program.mlir", option, ""])
+    said = f"argument {option}: found '', expected a path\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
+def test_a_folder_of_checkpoints_that_cannot_be_written(
+    work: Workplace, capfd: pytest.CaptureFixture[str]
+):
+    """It is found before anything else is read."""
+    Path(work.path("inputs")).unlink()
+    for place in (work.path("keys"), "/proc/checkpoints"):
+        message = fails(work, capfd, work.arguments("--checkpoint", place))
+        assert message.startswith(f"fhelium-run: error: cannot write checkpoints to {place}: ")
 
 
 RUN_OPTIONS = [

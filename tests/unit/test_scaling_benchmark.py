@@ -1,4 +1,4 @@
-"""The strong-scaling benchmark in small: both routes compute the product, and ranks talk."""
+"""The strong-scaling benchmark in small: each route computes the product, and ranks talk."""
 
 import importlib.util
 import sys
@@ -39,11 +39,11 @@ def routes_on_this_rank() -> dict[str, tuple[list[Any], float]]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="TCP_INFO is Linux's")
-def test_both_routes_on_two_ranks(on_ranks: OnRanks) -> None:
+def test_each_route_on_two_ranks(on_ranks: OnRanks) -> None:
     on_root, on_other = on_ranks(routes_on_this_rank, 2)
     # One limb of a ciphertext.
     least = 2 * 8 * SMALL.ring_degree
-    for route in ("terms", "limbs"):
+    for route in ("terms", "limbs", "sums"):
         (runs, error), (others, _) = on_root[route], on_other[route]
         assert 0 < error < 1e-6
         for (seconds, sent), (_, other_sent) in zip(runs, others, strict=True):

@@ -95,6 +95,8 @@ def test_tensors_of_any_kind_need_no_parameters(tmp_path: Path) -> None:
         "half": torch.ones(2, dtype=torch.bfloat16),
         "flags": torch.tensor([True, False]),
         "columns": torch.arange(6).reshape(2, 3).mT,
+        "one of many": torch.arange(4)[1::2][:1],
+        "conjugate": torch.tensor([1 + 2j], dtype=torch.complex64).conj(),
     }
     values["alias"] = values["scalar"]
     save(tmp_path / "t", values)
@@ -246,6 +248,11 @@ def test_an_open_pipe_is_written_to(tmp_path: Path) -> None:
             {"n": torch.zeros(1, device="meta")},
             TypeError,
             "entry 'n' is a tensor on meta; expected",
+        ),
+        (
+            {"n": replace(encode([1], SMALL), data=encode([1], SMALL).data.to("meta"))},
+            TypeError,
+            "entry 'n' is on meta; expected one with values",
         ),
         (
             [("n", torch.zeros(1))],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from clients import Client, client_of, message, results_of
-from collective_programs import LIMBS, module, poly, residues, run
+from collective_programs import LIMBS, MODULI, PLAINTEXT, module, poly, residues, run
 from conftest import OnRanks
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +22,7 @@ from fhelium.backend import (
     OperationBackend,
     Pipeline,
     ProcessGroupExecutionResource,
+    Program,
     ResourceBindings,
 )
 from fhelium.dialects.rns.types import BasisAttr
@@ -36,6 +37,7 @@ MANY_DIGITS = build(depth=2, scale_bits=40, digits=3)
 
 LOWER = "convert-ckks-to-rns"
 OPTIMIZE = f"{LOWER},rns-hoist-decompositions,rns-merge-transforms,rns-fuse-divisions"
+SUMS = OPTIMIZE.replace("rns-fuse-divisions", "rns-fuse-divisions{sums=true}")
 TIDY = "canonicalize,cse,dce"
 SHARD = "rns-shard-limbs{ranks=%d}"
 
@@ -55,11 +57,22 @@ def hoisted(x: Vector, y: Vector) -> Vector:
     return total * total + (-y) * y - 0.125
 
 
+def giant_steps(x: Vector, y: Vector) -> Vector:
+    """Rotations of nine values that are only added up: two of one of them."""
+    total, value = x, x - y
+    for step in range(1, 10):
+        total = total + value.rotate(step)
+        value = value + x
+    return (total + value.rotate(3) + value.rotate(5)) * y
+
+
 CASES: dict[str, tuple[Callable[..., Any], Parameters, str]] = {
     "products, as lowered": (products, ONE_PRIME, LOWER),
     "products, two primes a level": (products, TWO_PRIMES, OPTIMIZE),
     "products, a digit a prime": (products, MANY_DIGITS, OPTIMIZE),
     "hoisted, generated kernels": (hoisted, ONE_PRIME, f"{OPTIMIZE},{TIDY}"),
+    "giant steps, generated kernels": (giant_steps, MANY_DIGITS, f"{SUMS},{TIDY}"),
+    "giant steps, two primes a level": (giant_steps, TWO_PRIMES, SUMS),
 }
 
 
@@ -86,12 +99,85 @@ def same_bits_on_this_rank() -> dict[str, bool]:
         alone = run_case(name, 1, client, client.backend)
         spread = run_case(name, group.size, client, backend)
         found[name] = len(alone) == len(spread) and all(map(torch.equal, alone, spread))
-    return found | {"gather": limbs_are_gathered(group)}
+    structure = structure_is_spread(group)
+    return found | {"structure": structure, "limbs": limbs_find_their_places(group)}
 
 
-def limbs_are_gathered(group: ProcessGroupExecutionResource) -> bool:
-    """Return whether limbs that lie apart come to their places, on all ranks or on one."""
+def division(value: str, limbs: int, name: str) -> str:
+    """Ops that divide by the last of so many limbs and call the result `name`."""
+    drop = f"[{limbs - 1}]"
+    whole, kept, gone = (
+        poly(0, limbs),
+        poly(0, limbs - 1),
+        poly(0, limbs).replace(f"[0:{limbs}]", drop),
+    )
+    coefficients = [type.replace("evaluation", "coefficient") for type in (gone, kept)]
+    return f"""
+      %{name}_0 = rns.project {value} : {whole} -> {gone}
+      %{name}_1 = rns.intt %{name}_0 : {gone} -> {coefficients[0]}
+      %{name}_2 = rns.mod_up %{name}_1 : {coefficients[0]} -> {coefficients[1]}
+      %{name}_3 = rns.ntt %{name}_2 : {coefficients[1]} -> {kept}
+      %{name} = rns.mod_down {value}, %{name}_3 : {whole}, {kept}"""
+
+
+def structured() -> Program:
+    """Two rescales that become one, tensors, a loop that encodes, and a condition that is sent."""
+    whole, once, twice = (poly(0, LIMBS - i) for i in range(3))
+    factor = whole.replace("components = 2", "components = 1")
+    return module(f"""
+        func.func @main(
+          %t: tensor<2x{whole}>, %u: {once}, %w: tensor<4xf64>, %n: index
+        ) -> ({whole}, {twice}, {whole}, {whole}) {{
+          %world = fhelium.resource @world : !dist.group
+          %zero = arith.constant 0 : index
+          %one = arith.constant 1 : index
+          %size = arith.constant 2 : index
+          %x = tensor.extract %t[%one] : tensor<2x{whole}>
+          %agreed = dist.broadcast %n from 0 in %world : index
+          %sum = scf.for %j = %zero to %size step %one iter_args(%a = %x) -> ({whole}) {{
+            %y = tensor.extract %t[%j] : tensor<2x{whole}>
+            %e = ckks.encode %w : tensor<4xf64> -> {PLAINTEXT}
+            %p = builtin.unrealized_conversion_cast %e : {PLAINTEXT} to {factor}
+            %z = rns.mul %y, %p : ({whole}, {factor}) -> {whole}
+            %same = arith.cmpi eq, %j, %agreed : index
+            %chosen = arith.select %same, %z, %a : {whole}
+            %b = scf.if %same -> ({whole}) {{
+              %square = rns.add %a, %chosen : ({whole}, {whole}) -> {whole}
+              scf.yield %square : {whole}
+            }} else {{
+              scf.yield %z : {whole}
+            }}
+            scf.yield %b : {whole}
+          }}
+          {division("%sum", LIMBS, "first")}
+          %term = rns.add %u, %first : ({once}, {once}) -> {once}
+          {division("%term", LIMBS - 1, "last")}
+          %one_limb = rns.project %u : {once} -> {poly(0, 1)}
+          %two_limbs = rns.project %u : {once} -> {poly(0, 2)}
+          %of_one = rns.scale_up %one_limb : {poly(0, 1)} -> {whole}
+          %of_two = rns.scale_up %two_limbs : {poly(0, 2)} -> {whole}
+          func.return %sum, %last, %of_one, %of_two : {whole}, {twice}, {whole}, {whole}
+        }}""")
+
+
+def structure_is_spread(group: ProcessGroupExecutionResource) -> bool:
+    """Return whether a program with tensors, loops and conditions has the bits of one rank."""
+    inputs = residues(1, 2, 2, LIMBS, 16), residues(2, 2, LIMBS, 16)[:, :-1]
+    weights = torch.tensor([0.5, -0.25, 1.0, 0.125], dtype=torch.float64)
+    found: list[Any] = []
+    for spread in ("", f",{SHARD % group.size},{TIDY}", f",rns-fuse,{SHARD % group.size}"):
+        pipeline = Pipeline.parse(f"rns-fuse-divisions{spread}")
+        # What rank 0 says decides: the others would choose something else.
+        number = group.rank
+        found.append(run(structured(), group, *inputs, weights, number, pipeline=pipeline))
+    alone, *others = found
+    return all(map(torch.equal, alone * len(others), [each for other in others for each in other]))
+
+
+def limbs_find_their_places(group: ProcessGroupExecutionResource) -> bool:
+    """Return whether limbs that lie apart are joined and cut, on all ranks or on one."""
     whole = poly(0, LIMBS)
+    results = ", ".join([whole] * 4)
     branches: list[str] = []
     for rank in range(group.size):
         own = f"[{', '.join(map(str, range(LIMBS)[rank :: group.size]))}]"
@@ -100,31 +186,39 @@ def limbs_are_gathered(group: ProcessGroupExecutionResource) -> bool:
           %share = rns.project %x : {whole} -> {share}
           %all = dist.all_gather %share along limbs in %world : {share} -> {whole}
           %one = dist.gather %share to 0 along limbs in %world : {share} -> {whole}
-          scf.yield %all, %one : {whole}, {whole}""")
+          %part = dist.scatter %x from 0 along limbs in %world : {whole} -> {share}
+          %sum = dist.reduce_scatter %x along limbs in %world : {whole} -> {share} combine {{
+          ^bb0(%c: {share}, %d: {share}):
+            %e = rns.add %c, %d : ({share}, {share}) -> {share}
+            dist.yield %e : {share}
+          }}
+          %parts = dist.all_gather %part along limbs in %world : {share} -> {whole}
+          %sums = dist.all_gather %sum along limbs in %world : {share} -> {whole}
+          scf.yield %all, %one, %parts, %sums : {results}""")
     body = branches.pop()
     for rank, branch in reversed([*enumerate(branches)]):
         body = f"""
           %i{rank} = arith.constant {rank} : index
           %is{rank} = arith.cmpi eq, %rank, %i{rank} : index
-          %a{rank}, %b{rank} = scf.if %is{rank} -> ({whole}, {whole}) {{{branch}}} else {{{body}}}
-          scf.yield %a{rank}, %b{rank} : {whole}, {whole}"""
+          %r{rank}:4 = scf.if %is{rank} -> ({results}) {{{branch}}} else {{{body}}}
+          scf.yield %r{rank}#0, %r{rank}#1, %r{rank}#2, %r{rank}#3 : {results}"""
     head, _, tail = body.rpartition("scf.yield")
     program = module(f"""
-        func.func @main(%x: {whole}) -> ({whole}, {whole}) {{
+        func.func @main(%x: {whole}) -> ({results}) {{
           %world = fhelium.resource @world : !dist.group
           %rank = dist.rank %world
           {head}func.return{tail}
         }}""")
     x = residues(7, 2, LIMBS, 16)
-    everywhere, at_root = run(program, group, x)
-    expected = x if group.rank == 0 else torch.zeros_like(x)
-    return torch.equal(everywhere, x) and torch.equal(at_root, expected)
+    found = run(program, group, x)
+    at_root = x if group.rank == 0 else torch.zeros_like(x)
+    return all(map(torch.equal, found, (x, at_root, x, x * group.size % MODULI)))
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_that_share_limbs_get_the_bits_of_one(on_ranks: OnRanks, ranks: int) -> None:
     for found in on_ranks(same_bits_on_this_rank, ranks):
-        assert found == dict.fromkeys([*CASES, "gather"], True)
+        assert found == dict.fromkeys([*CASES, "structure", "limbs"], True)
 
 
 def group_of_another_size() -> str:
@@ -136,6 +230,12 @@ def group_of_another_size() -> str:
     with pytest.raises(ValueError, match=r"dist\.rank") as caught:
         run_case("products, as lowered", 2, client, backend)
     return str(caught.value)
+
+
+def test_two_rescales_are_one_division_of_shares() -> None:
+    program = structured()
+    Pipeline.parse(f"rns-fuse-divisions,{SHARD % 2}").apply(program)
+    assert "rns.scale_up %" in program.text()
 
 
 def test_a_group_of_another_size_is_an_error(on_ranks: OnRanks) -> None:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +20,10 @@ from fhelium.backend import (
     ProcessGroupExecutionResource,
     Program,
     ResourceBindings,
+    spmd_guard,
 )
-from fhelium.backend.spmd_guard import input_signature
+from fhelium.backend.rank_watch import RankWatch
+from fhelium.backend.spmd_guard import SpmdGuard, compare, input_signature, meet
 from fhelium.scheme.parameters import Parameters
 
 SUM = """
@@ -39,6 +40,7 @@ func.func @main(%x: tensor<?xi64>, %i: index) -> (tensor<?xi64>, i64) {
 """
 OTHER = SUM.replace("arith.addi", "arith.muli")
 VALUES = torch.arange(5)
+TORCH = torch.__version__.partition("+")[0]
 
 
 def run_each(*texts: str, pipelines: tuple[str, ...] = ("canonicalize",)) -> Told:
@@ -71,6 +73,34 @@ def same_twice() -> list[Any]:
     return [*sums, tell(executable.run, VALUES, "no number"), executable.run(VALUES, 0)[1]]  # pyright: ignore
 
 
+def in_other_steps() -> dict[str, Any]:
+    """The last rank does another thing than the others, in messages of any length."""
+    rank = torch.distributed.get_rank()
+    is_last = rank == torch.distributed.get_world_size() - 1
+    guard = linked(SUM)._guard
+    assert guard is not None
+    with guard.run():
+        agreeing = (
+            tell(compare, "the search for checkpoints", [0] * 60)
+            if is_last
+            else tell(guard.agree, {}, None)
+        )
+    return {
+        "agreeing": agreeing,
+        "meeting": tell(meet, "checkpoint 1" if is_last else "checkpoint 2"),
+        "lengths": tell(compare, "the search for checkpoints", [0] * (9 if is_last else 90)),
+        "long": compare("a long row", [*range(rank, rank + 120)]),
+    }
+
+
+def of_another_version() -> Told:
+    rank, version = torch.distributed.get_rank(), spmd_guard.version
+    spmd_guard.version = lambda name: f"0.{rank // 2}.7"
+    told = run_each(SUM, OTHER)
+    spmd_guard.version = version
+    return told
+
+
 def differences(parameters: Parameters) -> dict[str, Any]:
     """Differ in one thing after the other, on a group that goes on working."""
     attributes = [p.to_attribute() for p in (parameters, replace(parameters, scale=2.0**39))]
@@ -86,6 +116,8 @@ def differences(parameters: Parameters) -> dict[str, Any]:
         "input": another_input(),
         "secret": of_secrets("ab" * 16, None, "cd" * 16),
         "one secret": of_secrets(None, "ab" * 16, "ab" * 16),
+        "steps": in_other_steps(),
+        "version": of_another_version(),
         "same": same_twice(),
     }
 
@@ -106,6 +138,11 @@ def seen(on_ranks: OnRanks, parameters: Parameters) -> list[dict[str, Any]]:
             "input",
             "rank 2 differs from rank 0 in input x: torch.int64 [1], expected torch.int64 [0]",
         ),
+        (
+            "version",
+            f"rank 2 differs from rank 0 in version: FHElium 0.1.7, torch {TORCH}, expected "
+            f"FHElium 0.0.7, torch {TORCH}",
+        ),
     ],
 )
 def test_a_rank_that_differs_is_named_on_every_rank(
@@ -116,6 +153,26 @@ def test_a_rank_that_differs_is_named_on_every_rank(
         "one pipeline and one version of FHElium"
     )
     assert [each[what] for each in seen] == [("RankMismatchError", message)] * 3
+
+
+def test_ranks_in_different_steps_hear_of_it(seen: list[dict[str, Any]]) -> None:
+    """Gloo ends the process where messages of two sizes meet, so that all are of one size."""
+    expected = {
+        "agreeing": ("the comparison of programs", "the search for checkpoints"),
+        "meeting": ("checkpoint 2", "checkpoint 1"),
+        "lengths": ("the search for checkpoints", "the search for checkpoints"),
+    }
+    for rank, each in enumerate(seen):
+        for name, (of_others, of_last) in expected.items():
+            here, there = (of_last, of_others) if rank == 2 else (of_others, of_last)
+            met = f"{here} met {'another such step' if here == there else there}"
+            where = "rank 0, 1" if rank == 2 else "rank 2"
+            message = (
+                f"{met} on {where}, expected the same one on every rank: what comes next depends "
+                "on the rank, or on data that differs between ranks"
+            )
+            assert each["steps"][name] == ("RankMismatchError", message)
+        assert each["steps"]["long"] == [[*range(other, other + 120)] for other in range(3)]
 
 
 def test_the_same_program_runs_and_errors_leave_the_group_alone(seen: list[dict[str, Any]]) -> None:
@@ -132,6 +189,20 @@ def test_ranks_with_keys_of_several_secrets_are_refused(seen: list[dict[str, Any
     )
     assert [each["secret"] for each in seen] == [("RankMismatchError", message)] * 3
     assert [each["one secret"] for each in seen] == [("nothing", "")] * 3
+
+
+def test_a_rank_that_differs_and_dies_is_named_all_the_same() -> None:
+    class Group:
+        rank, deadline = 0, timedelta(seconds=0.1)
+
+    group: Any = Group()
+    watch = RankWatch(torch.distributed.HashStore(), 0, 3, group)  # pyright: ignore
+    told = SpmdGuard((), {}, {}, watch).difference("@world", group, [b"a", b"a", b"b"], {})
+    watch._end.set()
+    assert told == (
+        "the ranks of @world do not run the same: rank 2 differs from rank 0: start all ranks with "
+        "one program, one pipeline and one version of FHElium"
+    )
 
 
 def test_signatures_leave_out_what_may_differ() -> None:
@@ -170,10 +241,8 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("ranks", "fault"), FAULTS)
-def test_a_rank_that_dies_in_an_all_reduce_is_named(
-    tmp_path: Path, ranks: int, fault: Callable[..., None]
-) -> None:
-    found = survivors(tmp_path, run_until_a_rank_fails, ranks, ranks - 1, fault)
+def test_a_rank_that_dies_in_an_all_reduce_is_named(ranks: int, fault: Callable[..., None]) -> None:
+    found = survivors(run_until_a_rank_fails, ranks, [ranks - 1], fault)
     assert sorted(found) == list(range(ranks - 1))
     for rank, (kind, text) in found.items():
         assert kind == "LostRankError"
@@ -265,7 +334,8 @@ def stay_away(ended: bool) -> Told:
         (True, "rank 1 ended before this collective"),
         (
             False,
-            "rank 1 is at collective 1 of run 1, dist.all_reduce; rank 0 is at the start of run 2",
+            "rank 1 is at collective 2 of run 1, dist.all_reduce in @world; rank 0 is at "
+            "collective 1 of run 2, the comparison of programs in @world",
         ),
     ],
 )
@@ -329,13 +399,22 @@ builtin.module attributes {ckks.parameters = PARAMETERS} {
 """.replace("PARAMETERS", str(SMALL.to_attribute()))
 
 
+NO_DEADLINES: Any = (
+    timedelta(0),
+    timedelta(microseconds=500),
+    timedelta(seconds=1e9 + 1e5),
+    1.5,
+)
+
+
 def links() -> dict[str, Any]:
     return {
         "diverging": link_diverging(),
         "root": tell(linked, ROOT),
         "scale": tell(linked, OTHER_SCALE, "convert-ckks-to-rns"),
         "deadline": world().deadline.total_seconds(),
-        "no deadline": tell(world().set_deadline, timedelta(0)),
+        "deadlines": [tell(world().set_deadline, each) for each in NO_DEADLINES],
+        "kept": ProcessGroupExecutionResource().deadline.total_seconds(),
     }
 
 
@@ -353,8 +432,13 @@ def test_linking_on_two_ranks(on_ranks: OnRanks) -> None:
         assert kind == "LinkError"
         assert "found a dist.recv of !ckks.ciphertext<level = 1, scale = 2^41" in text
         assert found["deadline"] == DEADLINE
-        message = "the deadline is 0:00:00, expected more than nothing"
-        assert found["no deadline"] == ("ValueError", message)
+        assert found["deadlines"] == [
+            ("ValueError", "the deadline is 0 s, expected 0.001 to 1e+09 s"),
+            ("ValueError", "the deadline is 0.0005 s, expected 0.001 to 1e+09 s"),
+            ("ValueError", "the deadline is 1.0001e+09 s, expected 0.001 to 1e+09 s"),
+            ("TypeError", "the deadline is a float, expected a timedelta"),
+        ]
+        assert found["kept"] == DEADLINE
 
 
 def test_linking_on_one_rank_verifies_nothing(on_ranks: OnRanks) -> None:

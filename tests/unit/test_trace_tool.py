@@ -1,15 +1,21 @@
 """`fhelium-run --trace`: one file for all ranks, or one for each."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from fhelium.backend.spmd_guard import LostRankError
 from fhelium.scheme import files
+from fhelium.tools import run as run_tool
+from fhelium.tools.files import FileError
 
 PLOT = Path(__file__).parents[2] / "docs" / "plot_trace.py"
 PROGRAM = """
@@ -101,7 +107,9 @@ def test_a_failed_run_leaves_what_it_had_done(
         found = spans(tmp_path / name)
         assert {span["pid"] for span in found} == processes
         assert [span["name"] for span in found] == ["dist.broadcast"]
-    assert written or not list(tmp_path.glob("trace*"))
+    # Rank 0 may come to miss the other one before it is ended.
+    for path in tmp_path.glob("trace*"):
+        assert path.name in written or {span["pid"] for span in spans(path)} == {0}
 
 
 LEAVING = """
@@ -111,10 +119,12 @@ from fhelium.tools import run, trace_files
 if os.environ["RANK"] == "1":
     for name in ("write_trace", "exchange"):
         if name == sys.argv[1]:
-            setattr(run if name == "write_trace" else trace_files, name, lambda *_: os._exit(0))
+            setattr(trace_files, name, lambda *_: os._exit(0))
 sys.exit(run.main(sys.argv[2:]))
 """
-LAUNCH = "import sys; from fhelium.tools.launch import launch; sys.exit(launch(sys.argv[1:], 2))"
+LAUNCH = (
+    "import sys; from fhelium.tools.launch import launch; sys.exit(launch(sys.argv[1:], 2, 60))"
+)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +144,70 @@ def test_a_rank_that_dies_before_its_spans_are_collected(tmp_path: Path, moment:
     assert "Traceback" not in done.stderr
     assert (tmp_path / "result.safetensors").exists()
     assert not (tmp_path / "trace.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (LostRankError("the wait for all results failed on rank 0"), 1),
+        (FileError("cannot write 'result'"), 1),
+    ],
+)
+def test_what_fails_behind_the_run_leaves_the_trace_too(
+    tmp_path: Path,
+    error: BaseException,
+    code: int,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write(*arguments: object) -> None:
+        raise error
+
+    (tmp_path / "program.mlir").write_text(PROGRAM.replace("from 1", "from 0"))
+    files.save(tmp_path / "inputs.safetensors", {"x": torch.arange(6)})
+    monkeypatch.setattr(run_tool, "write", write)
+    trace = tmp_path / "trace.json"
+    arguments = ["--inputs", str(tmp_path / "inputs.safetensors"), "--trace", str(trace)]
+    assert run_tool.main([str(tmp_path / "program.mlir"), *arguments]) == code
+    said = "interrupted" if code == 130 else f"error: {error}"
+    note = f"note: what this rank had done until then is in {trace}"
+    assert capfd.readouterr().err == f"fhelium-run: {said}\n{note}\n"
+    assert [span["name"] for span in spans(trace)] == ["dist.broadcast"] * 2
+
+
+WAITING = """
+import os, sys, time
+from pathlib import Path
+from fhelium.tools import run
+
+def check_results(*arguments):
+    Path(__file__).with_name("waiting-" + os.environ["RANK"]).touch()
+    time.sleep(60)
+
+run.check_results = check_results
+sys.exit(run.main(sys.argv[1:]))
+"""
+
+
+def test_ranks_that_a_terminal_interrupts_leave_their_traces(tmp_path: Path) -> None:
+    (tmp_path / "program.mlir").write_text(PROGRAM)
+    (tmp_path / "rank.py").write_text(WAITING)
+    files.save(tmp_path / "inputs.safetensors", {"x": torch.arange(6)})
+    command = [sys.executable, "-c", LAUNCH, sys.executable, str(tmp_path / "rank.py")]
+    command += [str(tmp_path / "program.mlir"), "--inputs", str(tmp_path / "inputs.safetensors")]
+    command += ["--trace", str(tmp_path / "trace-{rank}.json")]
+    launched = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end = time.monotonic() + 60
+    while not all((tmp_path / f"waiting-{rank}").exists() for rank in range(2)):
+        assert time.monotonic() < end, "the ranks do not come to the end of their runs"
+        time.sleep(0.05)
+    os.killpg(launched.pid, signal.SIGINT)
+    _, errors = launched.communicate(timeout=60)
+    assert launched.returncode == 128 + signal.SIGINT
+    for rank in range(2):
+        assert f"fhelium-run: rank {rank}: interrupted\nnote: what this rank had done" in errors
+        assert len(spans(tmp_path / f"trace-{rank}.json")) == 2
 
 
 @pytest.mark.parametrize("content", [None, b"{}", b"no JSON", b"\xff"])

@@ -22,7 +22,7 @@ PolynomialT = TypeVar("PolynomialT", Ciphertext, Plaintext)
 def _encode(call: Call, values: Tensor) -> Tensor:
     level = call.parameters.level_of(call.result_limbs)
     scale = float(call.scale("result_scales"))
-    return encode(values.numpy(), call.parameters, level=level, scale=scale).data
+    return encode(values, call.parameters, level=level, scale=scale, device=values.device).data
 
 
 def _encrypt(call: Call, message: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def _decode(call: Call, message: Tensor) -> Tensor:
     shapes = call.invocation.attributes["result_shapes"]
     assert isinstance(shapes, tuple)
     values = decode(_operand(call, message, Plaintext), shapes[0][-1]).real
-    return torch.from_numpy(values.copy())
+    return torch.from_numpy(values.copy()).to(message.device)
 
 
 def _operand(call: Call, data: Tensor, kind: type[PolynomialT]) -> PolynomialT:
@@ -60,7 +60,7 @@ KERNELS: Mapping[type[Operation], Kernel] = {
 
 
 def client_contributions() -> tuple[TorchCiphertextImplementation, ...]:
-    """Return one implementation for each op that the client runs, on the CPU."""
+    """Return one implementation for each op that the client runs, on the device of its operand."""
     return tuple(
         TorchCiphertextImplementation(FAMILIES["torch"][operation.name], (operation,), kernel)
         for operation, kernel in KERNELS.items()

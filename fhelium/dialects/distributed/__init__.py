@@ -3,7 +3,8 @@
 Ranks are group ranks. Collectives declare no memory effect, so nothing removes, duplicates or
 reorders them.
 
-A payload is data: ciphertexts, plaintexts, residue polynomials, moduli, tensors and numbers.
+A payload is data: ciphertexts, plaintexts, residue polynomials, moduli, tensors of them, tensors of
+the numbers that torch has, and numbers of up to 64 bits.
 Switching keys are public, and `broadcast`, `send` and `recv` carry them as such; every other
 collective carries a key's residues as a tensor, `tensor<?x2x?x?xi64>`. The client's keys, groups
 and devices are never sent.

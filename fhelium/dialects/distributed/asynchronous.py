@@ -136,7 +136,12 @@ class StartOp(IRDLOperation):
                     f"found {op.name} beside the collective of dist.start, expected pure ops alone"
                 )
         yielded, pending = end.operand_types, self.result.type.values
-        if not yielded or list(yielded) != list(pending):
+        if not yielded:
+            raise VerifyException(
+                f"found a dist.start that yields nothing, expected the value of its collective, "
+                f"{collectives[0].name}: one without a value is not started"
+            )
+        if list(yielded) != list(pending):
             raise VerifyException(
                 f"found dist.yield of {_text(yielded)} in dist.start, expected {_text(pending)}, "
                 "what is pending"

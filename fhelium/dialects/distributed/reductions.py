@@ -148,7 +148,8 @@ class AllReduceOp(CombiningOp):
     }
     ```
 
-    Every rank ends with the same bits. The region is pure: each rank may run it by itself.
+    Every rank ends with the same bits. The region is pure: each rank may run it by itself. So what
+    it uses from around it is the same on all ranks.
     """
 
     name = "dist.all_reduce"

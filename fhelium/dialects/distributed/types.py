@@ -1,12 +1,26 @@
 """The type of a group of ranks, and what a message between them may carry."""
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from typing import TypeGuard
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    BFloat16Type,
+    Builtin,
+    ComplexType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.exceptions import VerifyException
 
 from fhelium.dialects.ckks.types import StateType
-from fhelium.dialects.core import ResourceType
+from fhelium.dialects.core import ResourceType, element_of
 from fhelium.dialects.rns.types import PolyType, SwitchingKeyType
 
 BATCH_AXIS = 0
@@ -14,6 +28,20 @@ BATCH_AXIS = 0
 
 LIMB_AXIS = -2
 """The limbs of residue polynomials `[..., components, limbs, N]`; `along limbs` in the text."""
+
+FLOATS = (BFloat16Type(), Float16Type(), Float32Type(), Float64Type())
+
+TENSOR_ELEMENTS: frozenset[Attribute] = frozenset(
+    {
+        *(IndexType(), IntegerType(1), *FLOATS),
+        *(IntegerType(bits, sign) for bits in (8, 16, 32, 64) for sign in Signedness),
+        *(ComplexType(Float32Type()), ComplexType(Float64Type())),
+    }
+)
+"""The numbers that a tensor of torch may have."""
+
+MOST_BITS = 64
+"""A host number has at most so many."""
 
 
 @irdl_attr_definition
@@ -28,12 +56,38 @@ class GroupType(ParametrizedAttribute, ResourceType):
 
 
 def expect_data(payload: Attribute) -> None:
-    """Raise `VerifyException` when a payload is a live object, which no message can carry."""
+    """Raise `VerifyException` when no message can carry a payload.
+
+    That is a live object, and a builtin type that torch has no tensors of. Values of the types of
+    other dialects are tensors.
+    """
     if isinstance(payload, ResourceType):
         raise VerifyException(
             f"found a payload of the resource type {payload}, expected data: bind the resource "
             "on every rank instead of sending it"
         )
+    element = element_of(payload)
+    if not isinstance(element, tuple(Builtin.attributes)):
+        return
+    if isinstance(payload, TensorType):
+        if element not in TENSOR_ELEMENTS:
+            raise VerifyException(
+                f"found a payload with elements of {element}, expected index, i1, integers of 8, "
+                "16, 32 or 64 bits, bf16, f16, f32, f64, or complex<f32> and complex<f64>"
+            )
+    elif not _is_number(payload):
+        raise VerifyException(
+            f"found a payload {payload}, expected ciphertexts, plaintexts, residues, moduli, a "
+            f"tensor, or a number: index, i1 to i{MOST_BITS}, bf16, f16, f32 or f64"
+        )
+
+
+def _is_number(type: Attribute) -> bool:
+    """Return whether host code knows the numbers of a type."""
+    if not isinstance(type, IntegerType):
+        return type == IndexType() or type in FLOATS
+    signless = type.signedness.data == Signedness.SIGNLESS
+    return signless and 1 <= type.width.data <= MOST_BITS
 
 
 def expect_data_or_key(payload: Attribute) -> None:
@@ -77,8 +131,8 @@ def expect_same_but_axis(one: SSAValue, other: SSAValue, axis: int) -> None:
         if first != second:
             raise VerifyException(f"found {second}, expected {first}: the batch is in no type")
         return
-    if not isinstance(first, TensorType) or not isinstance(second, TensorType):
-        found = second if isinstance(first, TensorType) else first
+    if not _has_axes(first) or not _has_axes(second):
+        found = second if _has_axes(first) else first
         raise VerifyException(
             f"found a payload {found}, expected ciphertexts, plaintexts, residue polynomials or a "
             "tensor: it has no axis to cut or to join"
@@ -94,6 +148,10 @@ def expect_same_but_axis(one: SSAValue, other: SSAValue, axis: int) -> None:
         raise VerifyException(
             f"found {second}, expected {first} with another size of dimension {axis} alone"
         )
+
+
+def _has_axes(type: Attribute) -> TypeGuard[TensorType]:
+    return isinstance(type, TensorType) and type.get_num_dims() > 0
 
 
 def _without(axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:

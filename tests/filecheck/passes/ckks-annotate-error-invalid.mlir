@@ -234,8 +234,25 @@ builtin.module attributes {ckks.parameters = #p} {
 builtin.module attributes {ckks.parameters = #p} {
   func.func @receive() {
     %group = fhelium.resource @group : !dist.group
-    // expected-error@+1 {{found dist.recv of ciphertexts or plaintexts, expected another collective: what the other rank sends is not known here}}
-    %x = dist.recv from 0 in %group : !ct
+    // expected-error@+1 {{found dist.recv with tag 2, and no dist.send of a !ckks.ciphertext<level = 1, scale = 2^5, components = 2, form = evaluation> with it, expected one: what is received is as precise as what is sent}}
+    %x = dist.recv from 0 in %group tag 2 : !ct
+    func.return
+  }
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 8, moduli = [[97], [113]], special = [193], digits = 2,
+                      scale = 2^5, secret = ternary, security = none>
+!ct = !ckks.ciphertext<level = 1, scale = 2^5, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @passed_on(%x: !ct) {
+    %group = fhelium.resource @group : !dist.group
+    dist.send %x to 1 in %group tag 3 : !ct
+    %y = dist.recv from 0 in %group tag 3 : !ct
+    %z = ckks.add %y, %x : !ct
+    // expected-error@+1 {{found messages of tag 3 that pass on what such messages bring, expected a tag of its own for each: how often they do is not known}}
+    dist.send %z to 2 in %group tag 3 : !ct
     func.return
   }
 }

@@ -242,6 +242,24 @@ builtin.module attributes {ckks.parameters = #parameters} {
     func.return
   }
 
+  // What is received is as precise as what is sent, though the receiver comes first.
+  // CHECK-LABEL: func.func @messages(
+  func.func @messages(%x: !ct, %here: i1) {
+    %group = fhelium.resource @group : !dist.group
+    scf.if %here {
+      // CHECK: %last = dist.recv from 1 {{.*}}{ckks.precision_bits = 2.510000e+01 : f64}
+      %last = dist.recv from 1 in %group tag 8 : !ct
+      // CHECK: %sum = dist.recv from 0 {{.*}}{ckks.precision_bits = 2.510000e+01 : f64}
+      %sum = dist.recv from 0 in %group tag 7 : !ct
+      dist.send %sum to 0 in %group tag 8 : !ct
+    } else {
+      %double = ckks.add %x, %x : !ct
+      // CHECK: dist.send %double
+      dist.send %double to 1 in %group tag 7 : !ct
+    }
+    func.return
+  }
+
   // Several sums in one message, each with the errors of three ranks; what waits knows them.
   // CHECK-LABEL: func.func @started(
   // TWO-LABEL: func.func @started(

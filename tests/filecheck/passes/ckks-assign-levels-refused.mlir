@@ -67,11 +67,25 @@ func.func @wrong_plaintext(%x: !ct, %p: !ckks.plaintext<level = 3>) -> !ct {
 
 !ct = !ckks.ciphertext
 !pt = !ckks.plaintext
-func.func @passed_on(%x: !ct, %p: !pt, %device: !mem.device) -> !ct {
-  // expected-error@+1 {{found mem.transfer with a plaintext, expected plaintexts from ckks.encode, arguments and materials: their users say their level and scale, so use them where they are made}}
-  %q = mem.transfer %p to %device : !pt
+func.func private @make() -> !pt
+func.func @called(%x: !ct) -> !ct {
+  // expected-error@+1 {{found func.call with a plaintext, expected plaintexts from ckks.encode, arguments, materials and what hands them on, as those of dist do: their users say their level and scale}}
+  %q = func.call @make() : () -> !pt
   %a = ckks.add_plain %x, %q : !ct, !pt
   func.return %a : !ct
+}
+
+// -----
+
+!ct = !ckks.ciphertext
+!pt = !ckks.plaintext
+func.func @passed_on(%x: !ct, %p: !pt, %device: !mem.device) -> (!ct, !ct) {
+  %y = ckks.rescale %x : !ct -> !ct
+  %q = mem.transfer %p to %device : !pt
+  %a = ckks.add_plain %x, %q : !ct, !pt
+  // expected-error@+1 {{found a plaintext from mem.transfer that is used as !ckks.plaintext<level = 1, form = evaluation> and as !ckks.plaintext<level = 0, form = evaluation>, expected one of them: hand on another for each, or the vector, and encode it behind}}
+  %b = ckks.add_plain %y, %q : !ct, !pt
+  func.return %a, %b : !ct, !ct
 }
 
 // -----

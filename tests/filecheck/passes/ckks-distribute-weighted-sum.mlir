@@ -4,7 +4,7 @@
 // RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=2}" | filecheck %s --check-prefix=FEW
 // RUN: %opt %s -p "ckks-distribute-weighted-sum{ranks=3 least=4}" | filecheck %s --check-prefix=THREE
 
-// ALONE-NOT: dist.
+// ALONE-NOT: dist.all_reduce
 
 !ct = !ckks.ciphertext
 !pt = !ckks.plaintext
@@ -49,7 +49,7 @@
 // Five terms are fewer than eight.
 // FEW-LABEL: func.func @baby_and_giant_steps
 func.func @baby_and_giant_steps(%x: !ct, %w: !v) -> !ct {
-  // FEW-NOT: dist.
+  // FEW-NOT: dist.all_reduce
   %k1 = fhelium.resource @rotation_1 : !k1
   %k2 = fhelium.resource @rotation_2 : !k2
   %k4 = fhelium.resource @rotation_4 : !k4
@@ -192,14 +192,98 @@ func.func private @called(%x: !ct) -> !ct {
   func.return %v : !ct
 }
 
-// What stands in front of a checkpoint is not computed again behind it.
+// A loop whose condition is the same on all ranks.
+// CHECK-LABEL: func.func @while
+// CHECK:       } do {
+// CHECK:         dist.all_reduce_add_ciphertext
+func.func @while(%x: !ct, %n: index) -> !ct {
+  %world = fhelium.resource @pair : !dist.group
+  %most = dist.broadcast %n from 0 in %world : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end, %y = scf.while (%i = %zero, %z = %x) : (index, !ct) -> (index, !ct) {
+    %go = arith.cmpi slt, %i, %most : index
+    scf.condition(%go) %i, %z : index, !ct
+  } do {
+  ^bb0(%i: index, %z: !ct):
+    %next = arith.addi %i, %one : index
+    %a = ckks.add %z, %x : !ct
+    %b = ckks.add %a, %z : !ct
+    %c = ckks.add %b, %x : !ct
+    scf.yield %next, %c : index, !ct
+  }
+  func.return %y : !ct
+}
+
+// Terms that differ between ranks, by their number or since each got its own, are no shares of one
+// sum. Neither are those of a function that one of two calls gives such a value.
+// CHECK-LABEL: func.func @terms_of_each_rank
+// CHECK-NOT:   dist.all_reduce_add_ciphertext
+// CHECK:       func.return
+func.func @terms_of_each_rank(%x: !ct, %y: !ct, %p: !pt, %go: i1) -> (!ct, !ct, !ct) {
+  %world = fhelium.resource @pair : !dist.group
+  %rank = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %rank, %zero : index
+  %mine = arith.select %first, %x, %y : !ct
+  %a = ckks.add %mine, %x : !ct
+  %b = ckks.add %a, %mine : !ct
+  %c = ckks.add %b, %x : !ct
+  %got = dist.scatter %x from 0 along 0 in %world : !ct -> !ct
+  %n = ckks.negate %got : !ct
+  %w = ckks.weighted_sum %n, %n, %n, %n by %p, %p, %p, %p : (!ct, !ct, !ct, !ct, !pt, !pt, !pt, !pt) -> !ct
+  %d = func.call @with_both(%x) : (!ct) -> !ct
+  %e = func.call @with_both(%mine) : (!ct) -> !ct
+  func.return %c, %w, %e : !ct, !ct, !ct
+}
+// CHECK:       func.func private @with_both
+// CHECK-NOT:   dist.all_reduce_add_ciphertext
+// CHECK:       func.return
+func.func private @with_both(%x: !ct) -> !ct {
+  %t = ckks.add %x, %x : !ct
+  %u = ckks.add %t, %x : !ct
+  %v = ckks.add %u, %x : !ct
+  func.return %v : !ct
+}
+
+// What ranks agreed on is the same on all of them again.
+// CHECK-LABEL: func.func @terms_made_equal
+// CHECK:       dist.all_reduce_add_ciphertext
+// CHECK:       func.return
+func.func @terms_made_equal(%x: !ct, %y: !ct) -> !ct {
+  %world = fhelium.resource @pair : !dist.group
+  %rank = dist.rank %world
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %rank, %zero : index
+  %mine = arith.select %first, %x, %y : !ct
+  %all = dist.broadcast %mine from 0 in %world : !ct
+  %a = ckks.add %all, %x : !ct
+  %b = ckks.add %a, %all : !ct
+  %c = ckks.add %b, %x : !ct
+  func.return %c : !ct
+}
+
+// What stands in front of a checkpoint is not computed again behind it: a sum that it saves is one
+// term.
 // CHECK-LABEL: func.func @main
 // CHECK:       ckks.negate %x
 // CHECK-NEXT:  ckks.rotate %x by 1
 // CHECK-NEXT:  fhelium.checkpoint "half"
 // CHECK:       scf.if
 // CHECK-NEXT:    ckks.add
-func.func @main(%x: !ct) -> !ct {
+// CHECK:       %y = dist.all_reduce_add_ciphertext
+// CHECK:       scf.if
+// CHECK:       %e = dist.all_reduce_add_ciphertext
+// CHECK-NEXT:  fhelium.checkpoint "sum"
+// CHECK-NEXT:  %f = ckks.add %e, %x
+// CHECK-NEXT:  %g = ckks.sub %f, %a
+// CHECK-NEXT:  fhelium.checkpoint "two terms more"
+// CHECK-NEXT:  %h = ckks.weighted_sum %x, %x, %x by
+// CHECK-NEXT:  fhelium.checkpoint "products"
+// CHECK-NEXT:  %i = ckks.add %h, %x
+// CHECK-NEXT:  %j = ckks.add %i, %g
+// CHECK-NEXT:  func.return %j
+func.func @main(%x: !ct, %p: !pt) -> !ct {
   %k1 = fhelium.resource @rotation_1 : !k1
   %a = ckks.negate %x : !ct
   %b = ckks.rotate %x by 1 with %k1 : !ct, !k1
@@ -207,5 +291,16 @@ func.func @main(%x: !ct) -> !ct {
   %t = ckks.add %a, %b : !ct
   %u = ckks.add %t, %x : !ct
   %y = ckks.add %u, %x : !ct
-  func.return %y : !ct
+  %c = ckks.add %y, %y : !ct
+  %d = ckks.add %c, %x : !ct
+  %e = ckks.add %d, %y : !ct
+  fhelium.checkpoint "sum"
+  %f = ckks.add %e, %x : !ct
+  %g = ckks.sub %f, %a : !ct
+  fhelium.checkpoint "two terms more"
+  %h = ckks.weighted_sum %x, %x, %x by %p, %p, %p : (!ct, !ct, !ct, !pt, !pt, !pt) -> !ct
+  fhelium.checkpoint "products"
+  %i = ckks.add %h, %x : !ct
+  %j = ckks.add %i, %g : !ct
+  func.return %j : !ct
 }

@@ -48,3 +48,12 @@ func.func @jump(%x: !ct) -> !ct {
 !ct = !ckks.ciphertext
 // expected-error@+1 {{found fhelium.material outside of a function, expected it in one}}
 %x = fhelium.material @x : !ct
+
+// -----
+
+// What the text says stays, or is refused.
+// expected-error@+1 {{found a ciphertext of 3 components from func.func, expected 2 with what the pass places: leave components out for it to find}}
+func.func @assigned(%x: !ckks.ciphertext<components = 3>) -> !ckks.ciphertext {
+  %y = ckks.mul_scalar %x, 0.5 : !ckks.ciphertext<components = 3> -> !ckks.ciphertext
+  func.return %y : !ckks.ciphertext
+}

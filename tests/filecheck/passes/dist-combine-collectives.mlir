@@ -69,3 +69,88 @@ func.func @remainder(%x: !ct, %y: !ct, %n: index, %group: !dist.group) -> (!ct, 
   %b = dist.all_reduce_add_ciphertext %y in %group : !ct
   func.return %a, %b, %rest : !ct, !ct, index
 }
+
+// Ranks in the two branches issue one sequence, whatever else each computes: it stays.
+// CHECK-LABEL: func.func @each_its_branch
+// CHECK-NOT:     dist.all_reduce_add_ciphertexts
+// CHECK:         func.return
+func.func @each_its_branch(%x: !ct, %y: !ct, %mine: i1) -> !ct {
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %from = arith.constant 0 : index
+  %to = arith.constant 3 : index
+  %first = arith.cmpi eq, %rank, %from : index
+  %r = scf.if %first -> (!ct) {
+    %a = dist.all_reduce_add_ciphertext %x in %world : !ct
+    %b = dist.all_reduce_add_ciphertext %y in %world : !ct
+    %c = ckks.add %a, %b : !ct
+    scf.yield %c : !ct
+  } else {
+    %a = dist.all_reduce_add_ciphertext %x in %world : !ct
+    %n = ckks.negate %a : !ct
+    %b = dist.all_reduce_add_ciphertext %n in %world : !ct
+    scf.yield %b : !ct
+  }
+  // In loops of branches too, and under a condition that is an argument of each rank.
+  %s = scf.if %mine -> (!ct) {
+    %l = scf.for %i = %from to %to step %to iter_args(%z = %x) -> (!ct) {
+      %a = dist.all_reduce_add_ciphertext %z in %world : !ct
+      %b = dist.all_reduce_add_ciphertext %y in %world : !ct
+      %c = ckks.add %a, %b : !ct
+      scf.yield %c : !ct
+    }
+    scf.yield %l : !ct
+  } else {
+    %l = scf.for %i = %from to %to step %to iter_args(%z = %x) -> (!ct) {
+      %a = dist.all_reduce_add_ciphertext %z in %world : !ct
+      %b = dist.all_reduce_add_ciphertext %a in %world : !ct
+      scf.yield %b : !ct
+    }
+    scf.yield %l : !ct
+  }
+  %t = ckks.add %r, %s : !ct
+  func.return %t : !ct
+}
+
+// Where all ranks of the group go one way there is no other branch: by what they agreed on, in the
+// part of their color, or for as many turns.
+// CHECK-LABEL: func.func @one_way
+// CHECK-COUNT-4: dist.all_reduce_add_ciphertexts
+// CHECK:         func.return
+func.func @one_way(%x: !ct, %y: !ct) -> !ct {
+  %world = fhelium.resource @world : !dist.group
+  %rank = dist.rank %world
+  %from = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %to = arith.constant 3 : index
+  %color = arith.andi %rank, %one : index
+  %part = dist.split %world by %color, %rank
+  %odd = arith.cmpi eq, %color, %one : index
+  %root = dist.broadcast %odd from 0 in %world : i1
+  scf.if %root {
+    %a = dist.all_reduce_add_ciphertext %x in %world : !ct
+    %b = dist.all_reduce_add_ciphertext %y in %world : !ct
+  }
+  scf.if %odd {
+    %a = dist.all_reduce_add_ciphertext %x in %part : !ct
+    %b = dist.all_reduce_add_ciphertext %y in %part : !ct
+  }
+  %s = scf.for %i = %from to %to step %one iter_args(%z = %x) -> (!ct) {
+    %a = dist.all_reduce_add_ciphertext %z in %world : !ct
+    %b = dist.all_reduce_add_ciphertext %y in %world : !ct
+    %c = ckks.add %a, %b : !ct
+    scf.yield %c : !ct
+  }
+  %end, %w = scf.while (%i = %from, %z = %s) : (index, !ct) -> (index, !ct) {
+    %go = arith.cmpi slt, %i, %to : index
+    scf.condition(%go) %i, %z : index, !ct
+  } do {
+  ^bb0(%i: index, %z: !ct):
+    %next = arith.addi %i, %one : index
+    %a = dist.all_reduce_add_ciphertext %z in %world : !ct
+    %b = dist.all_reduce_add_ciphertext %y in %world : !ct
+    %c = ckks.add %a, %b : !ct
+    scf.yield %next, %c : index, !ct
+  }
+  func.return %w : !ct
+}

@@ -2,6 +2,7 @@
 // RUN: %opt %s -p dist-lower-ciphertext-all-reduce --print-debuginfo | filecheck %s --check-prefix=PLACE
 
 !ct = !ckks.ciphertext<level = 1, scale = 2^6, components = 2, form = evaluation>
+!ct3 = !ckks.ciphertext<level = 0, scale = 2^6, components = 3, form = evaluation>
 !poly = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
 
 // CHECK-LABEL: func.func @ciphertext
@@ -14,10 +15,10 @@
 
 // The new op and those in its region stand where the old one stood.
 // PLACE-LABEL: func.func @ciphertext
-// PLACE:           ckks.add {{.*}} loc("{{.*}}reduce.mlir":22:10)
-// PLACE-NEXT:      dist.yield {{.*}} loc("{{.*}}reduce.mlir":22:10)
-// PLACE-NEXT:    } loc("{{.*}}reduce.mlir":22:10)
-// PLACE-NEXT:    func.return {{.*}} loc("{{.*}}reduce.mlir":23:3)
+// PLACE:           ckks.add {{.*}} loc("{{.*}}reduce.mlir":23:10)
+// PLACE-NEXT:      dist.yield {{.*}} loc("{{.*}}reduce.mlir":23:10)
+// PLACE-NEXT:    } loc("{{.*}}reduce.mlir":23:10)
+// PLACE-NEXT:    func.return {{.*}} loc("{{.*}}reduce.mlir":24:3)
 func.func @ciphertext(%x: !ct, %group: !dist.group) -> !ct {
   %sum = dist.all_reduce_add_ciphertext %x in %group : !ct
   func.return %sum : !ct
@@ -53,6 +54,27 @@ func.func @in_control_flow(%x: !ct, %group: !dist.group, %from: index, %to: inde
     scf.yield %sum : !ct
   }
   func.return %r : !ct
+}
+
+// Several in one message become one each, in their order.
+// CHECK-LABEL: func.func @several
+// CHECK-NEXT:    %a = dist.all_reduce %x in %group attributes {note = "kept"} : !ct_L1_s6 combine {
+// CHECK:           ckks.add
+// CHECK:         %b = dist.all_reduce %y in %group attributes {note = "kept"} : !ct3_L0_s6 combine {
+// CHECK:           ckks.add {{.*}} : !ct3_L0_s6
+// CHECK:         %q = rns.moduli
+// CHECK-NEXT:    %c = dist.all_reduce %p in %group : !poly2_Q0to2 combine {
+// CHECK:           rns.add
+// CHECK:         %d = dist.all_reduce %p in %group : !poly2_Q0to2 combine {
+// CHECK:         func.return %b, %a, %d, %c
+// PLACE-LABEL: func.func @several
+// PLACE:         } loc("{{.*}}reduce.mlir":[[# @LINE + 3]]:12)
+// PLACE:         } loc("{{.*}}reduce.mlir":[[# @LINE + 2]]:12)
+func.func @several(%x: !ct, %y: !ct3, %p: !poly, %group: !dist.group) -> (!ct3, !ct, !poly, !poly) {
+  %a, %b = dist.all_reduce_add_ciphertexts %x, %y in %group {note = "kept"} : !ct, !ct3
+  %q = rns.moduli : !rns.moduli<Q[0:2]>
+  %c, %d = dist.all_reduce_add_ciphertexts %p, %p in %group mod %q, %q : !poly, !poly mod !rns.moduli<Q[0:2]>, !rns.moduli<Q[0:2]>
+  func.return %b, %a, %d, %c : !ct3, !ct, !poly, !poly
 }
 
 // Everything else is left alone: also generic all-reduces, whatever they record.

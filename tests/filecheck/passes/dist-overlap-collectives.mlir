@@ -53,20 +53,21 @@ func.func @chain(%x: !ct, %u: !ct, %group: !dist.group) -> (!ct, !ct) {
 // CHECK:         scf.for
 // CHECK-NEXT:      %0 = dist.start {
 // CHECK-NEXT:        %1 = dist.all_reduce %partial in %group : !ct_L1_s6 combine {
-// CHECK:               %{{.*}} = ckks.add %{{.*}}, %x
+// CHECK:               %{{.*}} = ckks.add %{{.*}}, %same
 // CHECK:           } : !dist.pending<!ct_L1_s6>
 // CHECK-NEXT:      %n = ckks.negate %x
 // CHECK-NEXT:      %s = dist.wait %0
 // CHECK-NEXT:      %t = ckks.add %s, %n
 // CHECK-NEXT:      scf.yield %t
 func.func @in_a_loop(%x: !ct, %group: !dist.group) -> !ct {
+  %same = dist.broadcast %x from 0 in %group : !ct
   %from = arith.constant 0 : index
   %to = arith.constant 3 : index
   %r = scf.for %i = %from to %to step %to iter_args(%partial = %x) -> (!ct) {
     %n = ckks.negate %x : !ct
     %s = dist.all_reduce %partial in %group : !ct combine {
     ^bb0(%a: !ct, %b: !ct):
-      %c = ckks.add %a, %x : !ct
+      %c = ckks.add %a, %same : !ct
       dist.yield %c : !ct
     }
     %t = ckks.add %s, %n : !ct

@@ -173,7 +173,7 @@ func.func @main(%x: f64, %n: index) {
 func.func @main(%x: f64, %n: index) {
   %world = fhelium.resource @world : !dist.group
   %half = dist.split %world by %n, %n
-  // expected-error@+1 {{the ranks of %half are not known here: name the group with fhelium.resource, or split it by numbers that follow from the rank}}
+  // expected-error@+1 {{the ranks of %half are not known here: name the group with fhelium.resource, split it by numbers that follow from the rank, or link with --no-verify-spmd if each message has its partner}}
   dist.send %x to 1 in %half : f64
   func.return
 }
@@ -372,6 +372,95 @@ func.func @main(%x: f64) {
   }
   scf.if %second {
     %z = dist.recv from 0 in %world : f64
+  }
+  func.return
+}
+
+// -----
+
+// Each end has a loop of its own, and no iteration is followed by itself.
+func.func @main(%x: f64) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %many = arith.constant 65 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    // expected-error@+1 {{messages in scf.for cannot be paired on 3 ranks: rank 0 waits before it for rank 1, which waits before scf.for: where it has more than 64 iterations, or numbers that are not known, all ranks go through it together: put it around what tells ranks apart, or link with --no-verify-spmd if each message has its partner}}
+    scf.for %i = %zero to %many step %one {
+      dist.send %x to 1 in %world : f64
+    }
+  }
+  scf.if %second {
+    scf.for %i = %zero to %many step %one {
+      %y = dist.recv from 0 in %world : f64
+    }
+  }
+  func.return
+}
+
+// -----
+
+// One end has a loop, and its bound is not known.
+func.func @main(%x: f64, %n: index) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end = dist.broadcast %n from 0 in %world : index
+  %first = arith.cmpi eq, %r, %zero : index
+  %second = arith.cmpi eq, %r, %one : index
+  scf.if %first {
+    // expected-error@+1 {{on 3 ranks dist.send may wait for ever: rank 0 sends to rank 1, which waits before scf.for: pair each dist.send with a dist.recv, in one order on both ranks; scf.for may hold one, but where it has more than 64 iterations, or numbers that are not known, all ranks go through it together}}
+    dist.send %x to 1 in %world : f64
+  }
+  scf.if %second {
+    scf.for %i = %zero to %end step %one {
+      %y = dist.recv from 0 in %world : f64
+    }
+  }
+  func.return
+}
+
+// -----
+
+// A condition that is not known, in the branch of one rank, whose partner has ended.
+func.func @main(%x: f64, %n: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %go = dist.broadcast %n from 0 in %world : i1
+  %first = arith.cmpi eq, %r, %zero : index
+  scf.if %first {
+    // expected-error@+1 {{messages in scf.if cannot be paired on 3 ranks: rank 0 waits before it for rank 1, which has ended: where it has more than 64 iterations}}
+    scf.if %go {
+      dist.send %x to 1 in %world : f64
+    }
+  }
+  func.return
+}
+
+// -----
+
+// A condition that was made equal in a part that is split anew each time.
+func.func @main(%x: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %first = arith.cmpi eq, %r, %zero : index
+  scf.for %i = %zero to %two step %one {
+    %part = dist.split %world by %zero, %r
+    %go = dist.broadcast %x from 0 in %part : i1
+    scf.if %go {
+      scf.if %first {
+        // expected-error@+1 {{dist.send is inside scf.if, and whether it has a partner is not known: %go may differ between ranks, since dist.broadcast makes it equal within %part, which is split inside scf.for and may be another part each time: move dist.split and what uses %part into a function, which scf.for calls}}
+        dist.send %x to 1 in %part : i1
+      }
+    }
   }
   func.return
 }

@@ -180,11 +180,12 @@ func.func @bits(%x: f64) {
   %odd = arith.index_cast %last_bit : index to i1
   %even = arith.xori %odd, %yes : i1
   %pair = arith.floordivsi %r, %two : index
+  %side = arith.remsi %r, %two : index
   scf.if %even {
-    %part = dist.split %world by %pair, %r
+    %part = dist.split %world by %pair, %side
     dist.send %x to 1 in %part : f64
   } else {
-    %part = dist.split %world by %pair, %r
+    %part = dist.split %world by %pair, %side
     %y = dist.recv from 0 in %part : f64
   }
   func.return

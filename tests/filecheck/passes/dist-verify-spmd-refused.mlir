@@ -370,22 +370,6 @@ func.func @main(%x: f64, %n: i1) {
 
 // -----
 
-// Each rank folds by itself, here to its own value.
-func.func @main(%x: f64, %n: i1) {
-  %world = fhelium.resource @world : !dist.group
-  %go = dist.all_reduce %n in %world : i1 combine {
-  ^bb0(%a: i1, %b: i1):
-    dist.yield %n : i1
-  }
-  scf.if %go {
-    // expected-error@+1 {{the condition %go of scf.if may differ between ranks through %n}}
-    %z = dist.broadcast %x from 0 in %world : f64
-  }
-  func.return
-}
-
-// -----
-
 // Nothing is known of an op that is not pure.
 func.func @main(%x: f64) {
   %world = fhelium.resource @world : !dist.group
@@ -633,26 +617,6 @@ func.func @main() {
 
 // -----
 
-// Each rank folds by itself, here to its own number.
-func.func @main(%x: index) {
-  %world = fhelium.resource @world : !dist.group
-  %zero = arith.constant 0 : index
-  %one = arith.constant 1 : index
-  %n = dist.all_reduce %x in %world : index combine {
-  ^bb0(%a: index, %b: index):
-    %group = fhelium.resource @world : !dist.group
-    %r = dist.rank %group
-    dist.yield %r : index
-  }
-  scf.for %i = %zero to %n step %one {
-    // expected-error@+1 {{the bound %n of scf.for may differ between ranks through %r, since dist.rank differs on every rank}}
-    dist.barrier in %world
-  }
-  func.return
-}
-
-// -----
-
 // Carried through a loop whose condition differs from the second iteration on.
 func.func @main() {
   %world = fhelium.resource @world : !dist.group
@@ -748,4 +712,49 @@ func.func @main() {
     dist.barrier in %world
   }
   func.return
+}
+
+// -----
+
+// A group that is split anew in each iteration has other ranks each time.
+func.func @main(%x: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  scf.for %i = %zero to %two step %one {
+    %color = arith.minsi %r, %i : index
+    %part = dist.split %world by %color, %r
+    %go = dist.broadcast %x from 0 in %part : i1
+    scf.if %go {
+      // expected-error@+1 {{dist.barrier in %part may run on some ranks only: the condition %go of scf.if may differ between ranks, since dist.broadcast makes it equal within %part, which is split inside scf.for and may be another part each time: move dist.split and what uses %part into a function, which scf.for calls}}
+      dist.barrier in %part
+    }
+  }
+  func.return
+}
+
+// -----
+
+// What another call returned is equal within the part of that call.
+func.func @main(%x: index) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %old = func.call @step(%r, %zero, %x) : (index, index, index) -> index
+  %new = func.call @step(%zero, %old, %x) : (index, index, index) -> index
+  func.return
+}
+func.func private @step(%color: index, %old: index, %x: index) -> index {
+  %world = fhelium.resource @world : !dist.group
+  %zero = arith.constant 0 : index
+  %part = dist.split %world by %color, %color
+  %go = arith.cmpi eq, %old, %zero : index
+  scf.if %go {
+    // expected-error@+1 {{the condition %go of scf.if may differ between ranks through %equal, since dist.broadcast made it equal within the %part of another call only: give both branches}}
+    dist.barrier in %part
+  }
+  %equal = dist.broadcast %x from 0 in %part : index
+  func.return %equal : index
 }

@@ -290,3 +290,28 @@ func.func @calls_apart() -> index {
   }
   func.return %other : index
 }
+
+// A group that is split in each iteration, with what uses it, in a function.
+// CHECK-LABEL: func.func @split_in_each_iteration
+func.func @split_in_each_iteration(%x: i1) {
+  %world = fhelium.resource @world : !dist.group
+  %r = dist.rank %world
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  scf.for %i = %zero to %two step %one {
+    %color = arith.minsi %r, %i : index
+    func.call @in_its_part(%x, %color) : (i1, index) -> ()
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @in_its_part
+func.func private @in_its_part(%x: i1, %color: index) {
+  %world = fhelium.resource @world : !dist.group
+  %part = dist.split %world by %color, %color
+  %go = dist.broadcast %x from 0 in %part : i1
+  scf.if %go {
+    dist.barrier in %part
+  }
+  func.return
+}

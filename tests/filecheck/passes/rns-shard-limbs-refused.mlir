@@ -11,7 +11,7 @@
 builtin.module attributes {ckks.parameters = #p} {
   func.func @collective(%x: !x) -> !x {
     %group = fhelium.resource @world : !dist.group
-    // expected-error@+1 {{found dist.broadcast in a program whose limbs are to be spread, expected one of a single rank: ranks that share limbs work on one value}}
+    // expected-error@+1 {{found dist.broadcast in a program whose limbs are to be spread, expected one of a single rank: ranks that share limbs work on one value. What makes numbers, tensors and keys the same on each rank of @world may stay: broadcast, all_reduce, all_gather and barrier}}
     %y = dist.broadcast %x from 0 in %group : !x
     func.return %y : !x
   }
@@ -98,12 +98,42 @@ builtin.module attributes {ckks.parameters = #p} {
 #p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
                       scale = 2^16, secret = ternary, security = none>
 !x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
-!low = !rns.poly<basis = Q[0:2], components = 2, form = evaluation>
 builtin.module attributes {ckks.parameters = #p} {
-  func.func @scale_up(%x: !low) -> !x {
-    // expected-error@+1 {{found rns.scale_up by primes of Q, expected special primes alone: ranks have all of those, and of Q their own}}
-    %y = rns.scale_up %x : !low -> !x
-    func.return %y : !x
+  // expected-error@+1 {{found @blocks with 2 blocks, expected one: use scf.if and scf.for}}
+  func.func @blocks(%x: !x) -> !x {
+    cf.br ^bb1
+  ^bb1:
+    func.return %x : !x
+  }
+}
+
+// -----
+
+// Ranks that differ in a number would encode several plaintexts.
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @scatter(%x: !x, %t: tensor<2xi64>) -> (!x, tensor<1xi64>) {
+    %group = fhelium.resource @world : !dist.group
+    // expected-error@+1 {{found dist.scatter in a program whose limbs are to be spread}}
+    %n = dist.scatter %t from 0 along 0 in %group : tensor<2xi64> -> tensor<1xi64>
+    func.return %x, %n : !x, tensor<1xi64>
+  }
+}
+
+// -----
+
+// It may have other ranks.
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @other_group(%x: !x, %n: index) -> (!x, index) {
+    %group = fhelium.resource @row : !dist.group
+    // expected-error@+1 {{found dist.broadcast in a program whose limbs are to be spread, expected one of a single rank: ranks that share limbs work on one value. What makes numbers, tensors and keys the same on each rank of @world}}
+    %m = dist.broadcast %n from 0 in %group : index
+    func.return %x, %m : !x, index
   }
 }
 
@@ -111,12 +141,33 @@ builtin.module attributes {ckks.parameters = #p} {
 
 #p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
                       scale = 2^16, secret = ternary, security = none>
-!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+!ct = !ckks.ciphertext<level = 2, scale = 2^16, components = 2, form = evaluation>
 builtin.module attributes {ckks.parameters = #p} {
-  // expected-error@+1 {{found @blocks with 2 blocks, expected one: use scf.if and scf.for}}
-  func.func @blocks(%x: !x) -> !x {
-    cf.br ^bb1
-  ^bb1:
-    func.return %x : !x
+  // expected-error@+1 {{found !ckks.ciphertext<level = 2, scale = 2^16, components = 2, form = evaluation> in @ciphertexts, expected residue polynomials, whose limbs ranks can share: lower with convert-ckks-to-rns first}}
+  func.func @ciphertexts(%x: tensor<2x!ct>) -> tensor<2x!ct> {
+    func.return %x : tensor<2x!ct>
+  }
+}
+
+// -----
+
+// expected-error@+1 {{found !secure.tensor<4> in @secret, expected residue polynomials, whose limbs ranks can share: lower with convert-ckks-to-rns first}}
+func.func @secret(%x: !secure.tensor<4>) -> !secure.tensor<4> {
+  func.return %x : !secure.tensor<4>
+}
+
+// -----
+
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+!x = !rns.poly<basis = Q[0:3], components = 2, form = evaluation>
+!ct = !ckks.ciphertext<level = 2, scale = 2^16, components = 2, form = evaluation>
+builtin.module attributes {ckks.parameters = #p} {
+  func.func @half_lowered(%x: !x) -> !x {
+    %c = builtin.unrealized_conversion_cast %x : !x to !ct
+    // expected-error@+1 {{found ckks.negate, expected the ops of rns, scf.for and scf.if: lower with convert-ckks-to-rns first}}
+    %d = ckks.negate %c : !ct
+    %y = builtin.unrealized_conversion_cast %d : !ct to !x
+    func.return %y : !x
   }
 }

@@ -1,9 +1,9 @@
 // RUN: %opt %s -p "rns-shard-limbs{ranks=2 group=pair},dist-verify-spmd{ranks=2}" | filecheck %s
-// RUN: %opt %s -p "rns-shard-limbs{ranks=2}" --print-debuginfo | filecheck %s --check-prefix=PLACE
+// RUN: %opt %s -p "rns-shard-limbs{ranks=2 group=pair}" --print-debuginfo | filecheck %s --check-prefix=PLACE
 // RUN: %opt %s -p "rns-shard-limbs{ranks=1}" | filecheck %s --check-prefix=ALONE
 
 // One prime a level: rank 0 has those of levels 0 and 2, rank 1 those of 1 and 3, and both have P.
-// ALONE-NOT: dist.
+// ALONE-NOT: dist.rank
 
 #p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257], [353]], special = [641], digits = 4,
                       scale = 2^16, secret = ternary, security = none>
@@ -48,7 +48,7 @@ builtin.module attributes {ckks.parameters = #p} {
 
   // New ops stand where those stood that they are there for.
   // PLACE-LABEL: func.func @limbwise
-  // PLACE:         fhelium.resource @world : !dist.group loc("{{.*}}":[[# @LINE + 8]]:
+  // PLACE:         fhelium.resource @pair : !dist.group loc("{{.*}}":[[# @LINE + 8]]:
   // PLACE-NEXT:    dist.rank {{.*}} loc("{{.*}}":[[# @LINE + 7]]:
   // PLACE:         scf.if
   // PLACE-NEXT:    rns.project %x {{.*}} loc("{{.*}}":[[# @LINE + 5]]:
@@ -178,6 +178,154 @@ builtin.module attributes {ckks.parameters = #p} {
     %p = builtin.unrealized_conversion_cast %e : !pt to !x1
     %c = rns.negate %p : !x1
     %r = rns.mul %x, %c : (!x, !x1) -> !x
+    func.return %r : !x
+  }
+
+  // Of the primes that come in, a rank has some; the others are a factor.
+  // CHECK-LABEL: func.func @scale_up
+  // CHECK:         %[[x0:.*]] = rns.project %x : !poly2_Q0to2 -> !poly2_Q0
+  // CHECK-NEXT:    %[[m0:.*]] = rns.mul_constant %[[x0]], 353 : !poly2_Q0
+  // CHECK-NEXT:    rns.scale_up %[[m0]] : !poly2_Q0 -> !poly2_Q0_2_P0
+  // CHECK:         %[[x1:.*]] = rns.project %x : !poly2_Q0to2 -> !poly2_Q1
+  // CHECK-NEXT:    %[[m1:.*]] = rns.mul_constant %[[x1]], 257 : !poly2_Q1
+  // CHECK-NEXT:    rns.scale_up %[[m1]] : !poly2_Q1 -> !poly2_Q1_3_P0
+  func.func @scale_up(%x: !two) -> !xp {
+    %0 = rns.scale_up %x : !two -> !xp
+    func.return %0 : !xp
+  }
+
+  // What has one owner is whole on every rank; another has none of its limbs, and gets zeros.
+  // CHECK-LABEL: func.func @scale_up_whole
+  // CHECK:         %[[m0:.*]] = rns.mul_constant %x, 193 : !poly2_Q0
+  // CHECK-NEXT:    rns.scale_up %[[m0]] : !poly2_Q0 -> !poly2_Q0_2
+  // CHECK:         %[[m1:.*]] = rns.mul_constant %x, 257 : !poly2_Q0
+  // CHECK-NEXT:    %[[u1:.*]] = rns.scale_up %[[m1]] : !poly2_Q0 -> !poly2_Q0to2
+  // CHECK-NEXT:    rns.project %[[u1]] : !poly2_Q0to2 -> !poly2_Q1
+  func.func @scale_up_whole(%x: !one) -> !low {
+    %0 = rns.scale_up %x : !one -> !low
+    func.return %0 : !low
+  }
+
+  // Tensors are of whole ciphertexts: what is taken from them is cut.
+  // CHECK-LABEL: func.func @tensors
+  // CHECK:         scf.if
+  // CHECK-NEXT:    %[[first:.*]] = tensor.extract %t[%i] : tensor<4x!poly2_Q0to4>
+  // CHECK-NEXT:    %[[a0:.*]] = rns.project %[[first]] : !poly2_Q0to4 -> !poly2_Q0_2
+  // CHECK-NEXT:    scf.for %[[j:.*]] = %i to %n step %i iter_args(%[[s:.*]] = %[[a0]]) -> (!poly2_Q0_2) {
+  // CHECK-NEXT:      %[[y:.*]] = tensor.extract %t[%[[j]]] : tensor<4x!poly2_Q0to4>
+  // CHECK-NEXT:      %[[b0:.*]] = rns.project %[[y]] : !poly2_Q0to4 -> !poly2_Q0_2
+  // CHECK-NEXT:      %[[c:.*]] = arith.cmpi
+  // CHECK-NEXT:      %[[z:.*]] = arith.select %[[c]], %[[b0]], %[[s]] : !poly2_Q0_2
+  // CHECK-NEXT:      rns.add %[[s]], %[[z]]
+  // CHECK:         dist.all_gather {{.*}} : !poly2_Q0_2 -> !poly2_Q0to4
+  // CHECK-NEXT:    %[[f:.*]] = tensor.from_elements {{.*}} : tensor<1x!poly2_Q0to4>
+  // CHECK-NEXT:    scf.yield %[[f]] : tensor<1x!poly2_Q0to4>
+  func.func @tensors(%t: tensor<4x!x>, %i: index, %n: index) -> tensor<1x!x> {
+    %x = tensor.extract %t[%i] : tensor<4x!x>
+    %s = scf.for %j = %i to %n step %i iter_args(%a = %x) -> (!x) {
+      %y = tensor.extract %t[%j] : tensor<4x!x>
+      %c = arith.cmpi eq, %i, %j : index
+      %z = arith.select %c, %y, %a : !x
+      %b = rns.add %a, %z : (!x, !x) -> !x
+      scf.yield %b : !x
+    }
+    %f = tensor.from_elements %s : tensor<1x!x>
+    func.return %f : tensor<1x!x>
+  }
+
+  // What is encoded in a loop is whole on every rank.
+  // CHECK-LABEL: func.func @encoded_in_a_loop
+  // CHECK:         scf.for
+  // CHECK-NEXT:      %[[e:.*]] = ckks.encode %w
+  // CHECK-NEXT:      %[[p:.*]] = builtin.unrealized_conversion_cast %[[e]] : {{.*}} to !poly1_Q0to4
+  // CHECK-NEXT:      %[[p0:.*]] = rns.project %[[p]] : !poly1_Q0to4 -> !poly1_Q0_2
+  // CHECK-NEXT:      rns.mul %{{.*}}, %[[p0]] : (!poly2_Q0_2, !poly1_Q0_2) -> !poly2_Q0_2
+  func.func @encoded_in_a_loop(%x: !x, %w: tensor<8xf64>, %i: index, %n: index) -> !x {
+    %s = scf.for %j = %i to %n step %i iter_args(%a = %x) -> (!x) {
+      %e = ckks.encode %w : tensor<8xf64> -> !pt
+      %p = builtin.unrealized_conversion_cast %e : !pt to !x1
+      %b = rns.mul %a, %p : (!x, !x1) -> !x
+      scf.yield %b : !x
+    }
+    func.return %s : !x
+  }
+
+  // Ranks can make a condition the same before they part; then limbs are sent under it.
+  // CHECK-LABEL: func.func @condition
+  // CHECK:         %[[k:.*]] = dist.broadcast %n from 0 in %{{.*}} : index
+  // CHECK-NEXT:    %[[c:.*]] = arith.cmpi slt, %[[k]], %size : index
+  // CHECK:         scf.if
+  // CHECK:           scf.if %[[c]] -> (!poly2_Q0_2) {
+  // CHECK:             dist.broadcast {{.*}} from 1 in %{{.*}} : !poly2_Q3
+  // CHECK:         } else {
+  // CHECK:           scf.if %[[c]] -> (!poly2_Q1) {
+  // CHECK:             dist.broadcast {{.*}} from 1 in %{{.*}} : !poly2_Q3
+  // CHECK:         func.return
+  func.func @condition(%x: !x, %n: index) -> !low {
+    %group = fhelium.resource @pair : !dist.group
+    %size = dist.group_size %group
+    %k = dist.broadcast %n from 0 in %group : index
+    %c = arith.cmpi slt, %k, %size : index
+    %r = scf.if %c -> (!low) {
+      %y = rns.negate %x : !x
+      %0 = rns.project %y : !x -> !d
+      %1 = rns.intt %0 : !d -> !dc
+      %2 = rns.mod_up %1 : !dc -> !lowc
+      %3 = rns.ntt %2 : !lowc -> !low
+      %4 = rns.mod_down %y, %3 : !x, !low
+      scf.yield %4 : !low
+    } else {
+      %5 = rns.project %x : !x -> !low
+      scf.yield %5 : !low
+    }
+    func.return %r : !low
+  }
+
+  // One that ranks compute by themselves is the same too, and so is a bound that is computed before.
+  // CHECK-LABEL: func.func @turns
+  // CHECK:         %[[m:.*]] = scf.for
+  // CHECK:         fhelium.resource
+  // CHECK:           scf.for {{.*}} to %[[m]] step
+  // CHECK-NEXT:        arith.cmpi slt
+  // CHECK-NEXT:        scf.if
+  // CHECK:               dist.broadcast {{.*}} from 1
+  // CHECK:         func.return
+  func.func @turns(%x: !x, %z: !low) -> !low {
+    %i0 = arith.constant 0 : index
+    %i1 = arith.constant 1 : index
+    %n = arith.constant 4 : index
+    %m = scf.for %j = %i0 to %n step %i1 iter_args(%a = %i0) -> (index) {
+      %b = arith.addi %a, %j : index
+      scf.yield %b : index
+    }
+    %r = scf.for %j = %i0 to %m step %i1 iter_args(%a = %z) -> (!low) {
+      %c = arith.cmpi slt, %j, %i1 : index
+      %q = scf.if %c -> (!low) {
+        %y = rns.negate %x : !x
+        %0 = rns.project %y : !x -> !d
+        %1 = rns.intt %0 : !d -> !dc
+        %2 = rns.mod_up %1 : !dc -> !lowc
+        %3 = rns.ntt %2 : !lowc -> !low
+        %4 = rns.mod_down %y, %3 : !x, !low
+        scf.yield %4 : !low
+      } else {
+        scf.yield %a : !low
+      }
+      scf.yield %q : !low
+    }
+    func.return %r : !low
+  }
+
+  // Pointwise ops that run together do so on shares.
+  // CHECK-LABEL: func.func @together
+  // CHECK:         rns.fused (%[[a:.*]] = %{{.*}}) : (!poly2_Q0_2) -> !poly2_Q0_2 {
+  // CHECK-NEXT:      %[[b:.*]] = rns.negate %[[a]] : !poly2_Q0_2
+  // CHECK-NEXT:      rns.yield %[[b]] : !poly2_Q0_2
+  func.func @together(%x: !x) -> !x {
+    %r = rns.fused (%a = %x) : (!x) -> !x {
+      %b = rns.negate %a : !x
+      rns.yield %b : !x
+    }
     func.return %r : !x
   }
 

@@ -4,7 +4,7 @@ Collectives are functional: no operand is written to, and no result is an alias 
 before payloads move and before results are returned, so that they fail together (`agreement.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from xdsl.ir import Operation
@@ -88,19 +88,28 @@ def collective_contributions(
 
     Ciphertexts are summed as integers, unless the program names the fold with `ciphertext_add`.
     """
+    kernels = implementations_of(KERNELS, TorchCollectiveImplementation)
+    reductions = implementations_of(REDUCTIONS, TorchReductionImplementation)
     return (
         TorchCiphertextSumAllReduceImplementation(),
         TorchCiphertextSumsAllReduceImplementation(),
         TorchCiphertextFoldAllReduceImplementation(ciphertext_add),
-        *(
-            TorchCollectiveImplementation(FAMILIES["torch"][op.name], (op,), kernel)
-            for op, kernel in KERNELS.items()
-        ),
-        *(
-            TorchReductionImplementation(FAMILIES["torch"][op.name], (op,), kernel)
-            for op, kernel in REDUCTIONS.items()
-        ),
+        *kernels,
+        *reductions,
     )
+
+
+def implementations_of(
+    kernels: Mapping[type[Operation], Kernel], kind: type[TorchCollectiveImplementation]
+) -> list[TorchCollectiveImplementation]:
+    """Return an implementation a kernel. Raises `LookupError` for an op whose one has no name."""
+    names = FAMILIES["torch"]
+    if unnamed := [op.name for op in kernels if op.name not in names]:
+        raise LookupError(
+            f"found a kernel of {', '.join(unnamed)} without a name, expected one: give its "
+            "implementation a name in FAMILIES of fhelium/passes/implementation_families.py"
+        )
+    return [kind(names[op.name], (op,), kernel) for op, kernel in kernels.items()]
 
 
 __all__ = [
@@ -115,4 +124,5 @@ __all__ = [
     "TorchReductionImplementation",
     "collective_contributions",
     "distributed_operation_contributions",
+    "implementations_of",
 ]

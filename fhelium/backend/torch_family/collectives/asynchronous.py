@@ -1,5 +1,6 @@
 """Collectives that run while the program goes on: `dist.start` and `dist.wait`."""
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ import torch
 
 Body = Callable[[], Any]
 Wait = Callable[[], Any]
+
+THREAD_NAME = "fhelium-communication"
 
 
 class CommunicationThread:
@@ -43,7 +46,7 @@ class CommunicationThread:
         That raises what `body` raised, or what one before it did.
         """
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, thread_name_prefix="fhelium-communication")
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix=THREAD_NAME)
         future = self._last = self._executor.submit(self._attempt, on_stream_of_caller(body))
 
         def wait() -> Any:
@@ -54,12 +57,18 @@ class CommunicationThread:
 
         return wait
 
-    def in_order(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a call that waits for all that is started before it begins."""
+    def in_order(
+        self, call: Callable[..., Any], observed: Callable[[Wait], Wait] = lambda wait: wait
+    ) -> Callable[..., Any]:
+        """Return a call that waits for all that is started before it begins.
+
+        `observed` is told of that wait, and returns what waits.
+        """
 
         def behind_started(*arguments: Any) -> Any:
             if self._last is not None:
-                self._last.result()
+                observed(self._last.result)()
+                self._last = None
             return call(*arguments)
 
         return behind_started
@@ -72,6 +81,11 @@ class CommunicationThread:
         except BaseException as error:
             self._failure = error
             raise
+
+
+def is_communication_thread() -> bool:
+    """Return whether this code runs in such a thread, as a started collective's region does."""
+    return threading.current_thread().name.startswith(THREAD_NAME)
 
 
 def on_stream_of_caller(body: Body) -> Body:

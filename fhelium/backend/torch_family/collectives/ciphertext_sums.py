@@ -114,12 +114,13 @@ class TorchCiphertextSumAllReduceImplementation(_OperandResourceImplementation):
         """Add the payloads of all ranks modulo the primes: `inputs` are value and moduli.
 
         Raises `ValueError` when the sum could overflow, or when dtype or shape differs between
-        ranks.
+        ranks, and `TypeError` for residues that are no int64.
         """
         group = self._group(resources[:1], in_place)
         (value,), (moduli,) = _values_and_moduli(invocation, inputs, resources)
         _check_bound(self.name, moduli, group)
         require_equal_layouts(self.name, value, group)
+        _check_dtype(self.name, value)
         return (_reduced(all_reduce_sum(value, group), moduli),)
 
 
@@ -151,7 +152,7 @@ class TorchCiphertextSumsAllReduceImplementation(_OperandResourceImplementation)
         """Add the payloads of all ranks: `inputs` are the values, and then the moduli of each.
 
         Raises `ValueError` when a sum could overflow, or when dtype or shape of a payload differs
-        between ranks.
+        between ranks, and `TypeError` for residues that are no int64.
         """
         group = self._group(resources[:1], in_place)
         values, moduli = _values_and_moduli(invocation, inputs, resources)
@@ -161,6 +162,8 @@ class TorchCiphertextSumsAllReduceImplementation(_OperandResourceImplementation)
         layouts = ", ".join(layout(value) for value in values)
         row = torch.cat([value.reshape(-1) for value in values])
         require_equal_layouts(self.name, row, group, f" of {layouts}")
+        for value in values:
+            _check_dtype(self.name, value)
         sums = all_reduce_sum(row, group).split([value.numel() for value in values])
         return tuple(
             _reduced(total.reshape(value.shape), each)
@@ -177,6 +180,12 @@ def _check_bound(name: str, moduli: Tensor, group: ProcessGroupExecutionResource
             f"{LARGEST_SUM // (largest - 1)}, or the sum may overflow: assign "
             "torch-ciphertext-add-all-reduce"
         )
+
+
+def _check_dtype(name: str, value: Tensor) -> None:
+    """Raise `TypeError` for residues whose sum may be none of their dtype."""
+    if value.dtype != torch.int64:
+        raise TypeError(f"{name} got residues of {value.dtype}, expected torch.int64")
 
 
 def _reduced(total: Tensor, moduli: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def split(call: Call) -> tuple[Any]:
     color, key = (int(number) for number in call.inputs)
     group = call.group
     require_equal_layouts(call.name, torch.empty(0, device=group.device), group)
-    rows = gather_integers([color, key], group.device, group)
+    rows = gather_integers(f"the colors of {call.name}", [color, key], group.device, group)
     members = tuple(
         rank
         for _, rank in sorted(

@@ -15,6 +15,7 @@ from fhelium.backend.torch_family.collectives.agreement import (
     require_equal_layouts,
     require_success,
 )
+from fhelium.backend.torch_family.collectives.cutting import rows_of_ranks, take
 from fhelium.backend.torch_family.collectives.implementation import (
     Call,
     _OperandResourceImplementation,
@@ -108,17 +109,18 @@ def scatter(call: Call) -> tuple[Tensor]:
     group, root, axis = call.group, call.member("root"), call.integer("axis")
     value = with_batch(call.value, call.invocation, axis)
     require_equal_layouts(call.name, value, group, f" from rank {root} along {axis}")
-    sizes = share_sizes(value.shape[axis], group.size)
+    rows, named = rows_of_ranks(call, value, axis)
+    sizes = [len(each) for each in rows]
     nothing = value.new_empty(resized(value, axis, 0))
     parts = transport.exchange(
-        list(value.split(sizes, dim=axis)) if group.rank == root else [nothing] * group.size,
+        [take(value, axis, each) if group.rank == root else nothing for each in rows],
         [
             resized(value, axis, sizes[group.rank] if rank == root else 0)
             for rank in range(group.size)
         ],
         group,
     )
-    return (_checked(call, parts[root], sizes),)
+    return (_checked(call, parts[root], sizes, placed=named),)
 
 
 def all_to_all(call: Call) -> tuple[Tensor]:
@@ -156,7 +158,7 @@ def _limb_order(call: Call, sizes: list[int]) -> list[int] | None:
         return None
     width = max(sizes)
     row = [*mine, *[-1] * width][:width]
-    rows = gather_integers(row, call.value.device, call.group)
+    rows = gather_integers(f"the limbs of {call.name}", row, call.value.device, call.group)
     found = [limb for row, size in zip(rows, sizes, strict=True) for limb in row[:size]]
     if sorted(found) != sorted(whole):
         return None

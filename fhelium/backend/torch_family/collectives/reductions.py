@@ -20,6 +20,7 @@ from fhelium.backend.torch_family.collectives.agreement import (
     require_equal_layouts,
     require_success,
 )
+from fhelium.backend.torch_family.collectives.cutting import rows_of_ranks, take
 from fhelium.backend.torch_family.collectives.implementation import (
     Call,
     _OperandResourceImplementation,
@@ -29,7 +30,6 @@ from fhelium.backend.torch_family.collectives.shares import (
     is_polynomial,
     resized,
     result_fault,
-    share_sizes,
     with_batch,
 )
 from fhelium.backend.torch_family.collectives.transport import all_gather, exchange, gather
@@ -121,10 +121,10 @@ def reduce_scatter(call: Call) -> tuple[Tensor]:
     group, axis, combine = call.group, call.integer("axis"), call.combine
     value = with_batch(call.value, call.invocation, axis)
     require_equal_layouts(call.name, value, group, f" along {axis}")
-    sizes = share_sizes(value.shape[axis], group.size)
-    mine = resized(value, axis, sizes[group.rank])
-    shares = exchange(value.split(sizes, dim=axis), [mine] * group.size, group)
-    start = sum(sizes[: group.rank])
+    rows, named = rows_of_ranks(call, value, axis)
+    mine = resized(value, axis, len(rows[group.rank]))
+    shares = exchange([take(value, axis, each) for each in rows], [mine] * group.size, group)
+    start = None if named else sum(map(len, rows[: group.rank]))
     failure = result_fault(call.invocation, shares[0], axis, start)
     total = shares[0]
     if failure is None:

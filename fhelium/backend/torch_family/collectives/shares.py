@@ -4,6 +4,7 @@ Of s rows, n ranks get s / n each, and the first s mod n one more.
 """
 
 from math import ceil
+from typing import Any
 
 import torch
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -47,19 +48,19 @@ def result_fault(
     `start` is the first row of the share along `axis` within the whole: the limbs of a share are
     so many limbs of the whole, from there on, unless it is `None`.
     """
+    dtypes = invocation.attributes.get("result_dtypes")
+    dtype = dtypes[0] if isinstance(dtypes, tuple) else None
+    if dtype not in (None, result.dtype):
+        return ValueError(f"the result is a {layout(result)}, expected a {dtype}")
+    shapes = invocation.attributes.get("result_shapes")
+    expected = shapes[0] if isinstance(shapes, tuple) else None
+    if isinstance(expected, tuple) and not _has_shape(result, expected):
+        names = {DYNAMIC_INDEX: "?", ...: "batch..., components, limbs, N"}
+        wanted = ", ".join(names.get(size, str(size)) for size in expected)
+        return ValueError(f"the result is a {layout(result)}, expected the shape ({wanted})")
     ids = invocation.result_prime_ids[0] if invocation.result_prime_ids else None
     if ids is not None and result.shape[-2] != len(ids):
         return ValueError(f"the result is a {layout(result)}, expected {len(ids)} limbs")
-    shapes = invocation.attributes.get("result_shapes")
-    expected = shapes[0] if isinstance(shapes, tuple) else None
-    if isinstance(expected, tuple):
-        same = len(expected) == result.ndim and all(
-            wanted in (DYNAMIC_INDEX, found)
-            for wanted, found in zip(expected, result.shape, strict=True)
-        )
-        if not same:
-            wanted = ", ".join("?" if size == DYNAMIC_INDEX else str(size) for size in expected)
-            return ValueError(f"the result is a {layout(result)}, expected the shape ({wanted})")
     operand_ids = invocation.operand_prime_ids[0] if invocation.operand_prime_ids else None
     if start is not None and axis == LIMB_AXIS and ids is not None and operand_ids is not None:
         share, whole = sorted((ids, operand_ids), key=len)
@@ -69,6 +70,18 @@ def result_fault(
                 f"{list(whole[start : start + len(share)])} of {list(whole)}"
             )
     return None
+
+
+def _has_shape(value: Tensor, expected: tuple[Any, ...]) -> bool:
+    """Return whether a value has a shape, whose residues end in `...`."""
+    leading = expected[:-1] if expected[-1:] == (...,) else expected
+    same_rank = (
+        value.ndim >= len(leading) + 3 if leading != expected else value.ndim == len(leading)
+    )
+    found = value.shape[: len(leading)]
+    return same_rank and all(
+        wanted in (DYNAMIC_INDEX, size) for wanted, size in zip(leading, found, strict=True)
+    )
 
 
 class Pieces:

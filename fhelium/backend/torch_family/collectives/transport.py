@@ -17,7 +17,8 @@ Tensor = torch.Tensor
 def as_bytes(value: Tensor) -> Tensor:
     """Return the elements of a tensor in order, as a uint8 tensor `[bytes]`."""
     dense = value.resolve_conj().resolve_neg().contiguous()
-    return dense.reshape(-1).view(torch.uint8)
+    # A dimension of one counts as contiguous whatever its stride, which bytes cannot have.
+    return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)
 
 
 def from_bytes(data: Tensor, like: Tensor, shape: Sequence[int]) -> Tensor:
@@ -86,10 +87,20 @@ def all_reduce_sum(value: Tensor, group: ProcessGroupExecutionResource) -> Tenso
 
 def send(data: Tensor, peer: int, group: ProcessGroupExecutionResource) -> None:
     """Send a contiguous tensor to one rank of the group."""
-    torch.distributed.send(data, group.global_rank(peer), group=group.group)
+    finish(torch.distributed.isend(data, group.global_rank(peer), group=group.group), group)
 
 
 def receive(data: Tensor, peer: int, group: ProcessGroupExecutionResource) -> Tensor:
     """Fill a contiguous tensor with what one rank of the group sends, and return it."""
-    torch.distributed.recv(data, group.global_rank(peer), group=group.group)
+    finish(torch.distributed.irecv(data, group.global_rank(peer), group=group.group), group)
     return data
+
+
+def finish(message: torch.distributed.Work | None, group: ProcessGroupExecutionResource) -> None:
+    """Wait for a message between two ranks.
+
+    Without a limit of its own it has that of the time when the group was made, whatever deadline
+    was set since.
+    """
+    assert message is not None, "this rank is in the group"
+    message.wait(group.deadline)

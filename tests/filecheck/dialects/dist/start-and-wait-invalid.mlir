@@ -44,6 +44,12 @@ func.func @bodies(%x: !ct, %poly: !poly, %key: !key, %group: !dist.group, %c: i1
     dist.barrier in %group
   } : !dist.pending<!ct>
   %g1 = dist.wait %g : !ct
+  // expected-error@+1 {{found a dist.start that yields nothing, expected the value of its collective, dist.barrier: one without a value is not started}}
+  %h = dist.start {
+    dist.barrier in %group
+    dist.yield
+  } : !dist.pending<!ct>
+  %h1 = dist.wait %h : !ct
   func.return
 }
 
