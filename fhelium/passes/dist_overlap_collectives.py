@@ -26,9 +26,9 @@ class DistOverlapCollectivesPass(ModulePass):
 
     A collective starts as soon as its operands are there, and what they are computed from goes
     first. It is waited for when nothing else is left to compute, so what uses its result comes
-    later. The order of collectives stays, and so do the bits of all results. A rank that has started
-    one meets others that have not. A collective that has nothing to run beside it stays as it is,
-    and so does a block without one that has.
+    later. The order of collectives stays, and so do the bits of all results. A rank that starts one
+    meets others that do not. A collective that has nothing to run beside it stays as it is, and so
+    does a block without one that has.
 
     Pure ops alone move, and none past an op with an effect, or past one that overwrites an operand:
     assign in-place execution afterwards. Values live longer than before where their use comes
