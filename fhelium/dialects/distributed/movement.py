@@ -158,8 +158,8 @@ class ScatterOp(RootedAxisOp):
     `dist.scatter %x from 0 along 0 in %group : tensor<8xi64> -> tensor<4xi64>`
 
     The payload has one dtype and shape on every rank, and only the root's is read; zeros that
-    `gather` leaves will do. Along `limbs`, each rank's type names the limbs of its share, any of the
-    whole; together the ranks have each limb once.
+    `gather` leaves will do. Along `limbs`, each rank's type names the limbs of its share, any of
+    the whole; together the ranks have each limb once.
     """
 
     name = "dist.scatter"
