@@ -94,20 +94,12 @@ class RankDependence:
     def __post_init__(self) -> None:
         self.calls = CallGraph(self.module)
 
-    def origin(
-        self, value: SSAValue, group: SSAValue, differing: Collection[SSAValue] = ()
-    ) -> Origin | None:
-        """Return where ranks of `group` may begin to differ in `value`, or None: it is the same.
-
-        `differing` are values that are taken to differ, besides those that may do so anyway.
-        """
+    def origin(self, value: SSAValue, group: SSAValue) -> Origin | None:
+        """Return where ranks of `group` may begin to differ in `value`, or None: it is the same."""
         lineage = Lineage.of(group)
-        # What is taken to differ may be among what would be the same otherwise.
-        alike = set() if differing else self.alike.setdefault(lineage, set())
+        alike = self.alike.setdefault(lineage, set())
         followed: list[_Followed] = []
-        for each, found in self._back_from([value], lineage, alike, differing):
-            if each.value in differing:
-                return Origin(each.value, "it is taken to differ")
+        for each, found in self._back_from([value], lineage, alike, ()):
             if isinstance(found, Origin):
                 return found
             followed.append(each)
