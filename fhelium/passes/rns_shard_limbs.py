@@ -59,8 +59,7 @@ class RnsShardLimbsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.ranks == 1:
             return
-        functions = [inner for inner in op.walk() if isinstance(inner, FuncOp)]
-        functions = [function for function in functions if _has_residues(function)]
+        functions = [inner for inner in op.walk() if isinstance(inner, FuncOp) and _spread(inner)]
         if not functions:
             return
         parameters = program_parameters(op, "keep the attribute when you lower")
@@ -84,19 +83,10 @@ def _elements(function: FuncOp) -> Iterator[Attribute]:
             yield element_of(value.type)
 
 
-def _has_residues(function: FuncOp) -> bool:
-    """Return whether a function has limbs to spread. Raises `PassFailure` before it is lowered."""
-    elements = [*dict.fromkeys(_elements(function))]
-    if any(isinstance(element, PolyType) for element in elements):
-        return True
-    for element in elements:
-        if isinstance(element, StateType | secure.TensorType):
-            raise PassFailure(
-                function,
-                f"found {element} in @{function.sym_name.data}, expected residue polynomials, "
-                "whose limbs ranks can share: lower with convert-ckks-to-rns first",
-            )
-    return False
+def _spread(function: FuncOp) -> bool:
+    """Return whether a function computes on values that have limbs to spread, lowered or not."""
+    spread = PolyType, StateType, secure.TensorType
+    return any(isinstance(element, spread) for element in _elements(function))
 
 
 def _check(function: FuncOp, parameters: Parameters, group_name: str) -> None:
@@ -107,10 +97,17 @@ def _check(function: FuncOp, parameters: Parameters, group_name: str) -> None:
             f"found @{function.sym_name.data} with {len(function.body.blocks)} blocks, expected "
             "one: use scf.if and scf.for",
         )
+    elements = [*dict.fromkeys(_elements(function))]
+    residues = [element for element in elements if isinstance(element, PolyType)]
+    if not residues:
+        found = next(e for e in elements if isinstance(e, StateType | secure.TensorType))
+        raise PassFailure(
+            function,
+            f"found {found} in @{function.sym_name.data}, expected residue polynomials, whose "
+            "limbs ranks can share: lower with convert-ckks-to-rns first",
+        )
     q, p = len(parameters.q_primes), len(parameters.p_primes)
-    for element in _elements(function):
-        if not isinstance(element, PolyType):
-            continue
+    for element in residues:
         if max(element.basis.q, default=-1) >= q or max(element.basis.p, default=-1) >= p:
             raise PassFailure(
                 function,

@@ -151,9 +151,13 @@ builtin.module attributes {ckks.parameters = #p} {
 
 // -----
 
-// expected-error@+1 {{found !secure.tensor<4> in @secret, expected residue polynomials, whose limbs ranks can share: lower with convert-ckks-to-rns first}}
-func.func @secret(%x: !secure.tensor<4>) -> !secure.tensor<4> {
-  func.return %x : !secure.tensor<4>
+#p = #ckks.parameters<ring_degree = 16, moduli = [[97], [193], [257]], special = [353], digits = 3,
+                      scale = 2^16, secret = ternary, security = none>
+builtin.module attributes {ckks.parameters = #p} {
+  // expected-error@+1 {{found !secure.tensor<4> in @secret, expected residue polynomials, whose limbs ranks can share: lower with convert-ckks-to-rns first}}
+  func.func @secret(%x: !secure.tensor<4>) -> !secure.tensor<4> {
+    func.return %x : !secure.tensor<4>
+  }
 }
 
 // -----
