@@ -31,6 +31,7 @@ import torch
 import torch.distributed
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from fhelium.backend import (
@@ -217,7 +218,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the rows here")
     args = parser.parse_args()
-    rows = [row for n in args.ranks for row in measured(n, args.log_n, args.limbs, args.runs)]
+    rows = [
+        row
+        for n in track(args.ranks, "Measuring")
+        for row in measured(n, args.log_n, args.limbs, args.runs)
+    ]
     Console().print(table_of(rows))
     if args.json is not None:
         args.json.write_text(json.dumps(rows, indent=2) + "\n")

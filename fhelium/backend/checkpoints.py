@@ -34,6 +34,8 @@ from fhelium.scheme.parameters import Parameters
 Tensor = torch.Tensor
 
 DAMAGED = (OSError, LookupError, ValueError, TypeError, RuntimeError)
+"""What reading a file may raise that someone has cut, changed or taken away."""
+
 NO_SUCH_DEVICE = (AssertionError, ImportError)
 """What torch raises for a device that it is not built for."""
 

@@ -106,7 +106,7 @@ HELPERS: dict[str, Callable[..., object]] = {
 }
 """What host code calls beside the prepared calls."""
 
-TENSOR_ELEMENTS = {f64: torch.float64, i64: torch.int64}
+CONSTANT_ELEMENTS = {f64: torch.float64, i64: torch.int64}
 """Types of the elements that constant tensors may have."""
 
 TENSOR_WIDTHS = (8, 16, 32, 64)
@@ -221,7 +221,7 @@ def _dense_value(operation: Operation) -> DenseIntOrFPElementsAttr | None:
     value = operation.value if isinstance(operation, arith.ConstantOp) else None
     if not isinstance(value, DenseIntOrFPElementsAttr) or not isinstance(value.type, TensorType):
         return None
-    return value if value.type.element_type in TENSOR_ELEMENTS else None
+    return value if value.type.element_type in CONSTANT_ELEMENTS else None
 
 
 def constant_tensor(operation: Operation) -> torch.Tensor | None:
@@ -229,7 +229,7 @@ def constant_tensor(operation: Operation) -> torch.Tensor | None:
     value = _dense_value(operation)
     if value is None:
         return None
-    dtype, shape = TENSOR_ELEMENTS[value.type.element_type], value.type.get_shape()
+    dtype, shape = CONSTANT_ELEMENTS[value.type.element_type], value.type.get_shape()
     if value.is_splat():
         return torch.tensor(value.get_values()[0], dtype=dtype).expand(shape)
     return torch.tensor(value.get_values(), dtype=dtype).reshape(shape)

@@ -1,8 +1,8 @@
 """What programs of any level have around their arithmetic: numbers, loops, tensors of values.
 
 Groups have one rank, this one: collectives give back what they take, and what names another rank is
-refused. An integer is xDSL's `IntegerAttr`, a tensor of ciphertexts an array
-with more dimensions in front.
+refused. An integer is xDSL's `IntegerAttr`, a tensor of ciphertexts an array with more dimensions
+in front.
 """
 
 from dataclasses import dataclass

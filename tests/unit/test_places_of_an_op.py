@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from test_spmd_guard_losses import OPS
+from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Operation
 
 from fhelium.analyses.encrypted_steps import KINDS
@@ -18,6 +20,7 @@ from fhelium.backend.torch_family.collectives import KERNELS, implementations_of
 from fhelium.backend.torch_family.collectives.implementation import TorchCollectiveImplementation
 from fhelium.dialects import ckks, distributed
 from fhelium.interpreters.ckks import CkksFunctions
+from fhelium.interpreters.structure import StructureFunctions
 from fhelium.passes.ckks_lowerings import lowerings
 from fhelium.passes.implementation_families import FAMILIES
 from fhelium.scheme.parameters import Parameters
@@ -27,8 +30,7 @@ PARAMETERS = Parameters.build(ring_degree=32, depth=1, scale_bits=40, insecure=T
 CLIENT = {ckks.EncodeOp, ckks.EncryptOp, ckks.DecryptOp, ckks.DecodeOp}
 
 
-def interpreted() -> set[type[Operation]]:
-    functions = CkksFunctions(PARAMETERS.slots)
+def interpreted(functions: InterpreterFunctions) -> set[type[Operation]]:
     return {kind for kind, _ in functions._impls()}  # pyright: ignore[reportPrivateUsage]
 
 
@@ -42,7 +44,10 @@ PLACES: dict[str, tuple[set[type[Operation]], set[type[Operation]]]] = {
         # Made behind the passes that ask, or without a ciphertext.
         {ckks.RelinearizeRescaleOp, ckks.EncodeOp, ckks.DecodeOp},
     ),
-    "an implementation in interpreters/ckks.py": (interpreted(), set()),
+    "an implementation in interpreters/ckks.py": (
+        interpreted(CkksFunctions(PARAMETERS.slots)),
+        set(),
+    ),
     "a kernel in backend/torch_family/ciphertexts.py, or client.py: KERNELS": (
         {*torch_ciphertexts.KERNELS, *client.KERNELS},
         set(),
@@ -76,6 +81,12 @@ OF_COLLECTIVES: dict[str, set[str]] = {
         f"dist.{name}"
         for row in re.findall(r"^\|([^|]*)\|", (ROOT / "docs/collectives.md").read_text(), re.M)
         for name in re.findall(r"`(\w+)`", row)
+    },
+    "an implementation in interpreters/structure.py": {
+        operation.name for operation in interpreted(StructureFunctions())
+    },
+    "a program that loses a rank in tests/unit/test_spmd_guard_losses.py: OPS": {
+        name for text in OPS.values() for name in re.findall(r"dist\.\w+", text)
     },
     "text in tests/filecheck/dialects/dist": {
         name

@@ -57,6 +57,8 @@ OPS = {
     "reduce": f"%y = dist.reduce %x to 0 in %world : TYPE {COMBINE}",
     "reduce_scatter": f"%y = dist.reduce_scatter %x along 0 in %world : TYPE -> TYPE {COMBINE}",
     "all_reduce_add_ciphertext": "%y = dist.all_reduce_add_ciphertext %x in %world : TYPE",
+    "all_reduce_add_ciphertexts": "%y, %z = dist.all_reduce_add_ciphertexts %x, %x in %world : "
+    "TYPE, TYPE",
     "barrier": "dist.barrier in %world",
     "recv": BETWEEN_TWO.replace("SENDER", "last").replace("RECEIVER", "first"),
     "send": BETWEEN_TWO.replace("SENDER", "first").replace("RECEIVER", "last"),
@@ -64,6 +66,7 @@ OPS = {
     "part": f"""%part = dist.split %world by %color, %rank
   {OWN}%y = dist.all_reduce %x in %part : TYPE {COMBINE}""",
 }
+OF_CIPHERTEXTS = "all_reduce_add_ciphertext", "all_reduce_add_ciphertexts"
 FAULTY_CALLS = {
     "broadcast": ("broadcast", 1),
     # Before this one are the comparison of programs and that of layouts.
@@ -71,6 +74,7 @@ FAULTY_CALLS = {
     "barrier": ("all_gather", 2),
     "split": ("all_gather", 3),
     "all_reduce_add_ciphertext": ("all_reduce", 1),
+    "all_reduce_add_ciphertexts": ("all_reduce", 1),
     "recv": ("isend", 1),
     # Not the header, but the payload: it is larger than what sockets hold.
     "send": ("irecv", 2),
@@ -80,7 +84,7 @@ FAULTY_CALLS = {
 
 def program(op: str, size: int) -> Program:
     """Return a program of one op: half of the ranks are of one color, half of the other."""
-    last, kind = str(size - 1), CIPHERTEXT if op == "all_reduce_add_ciphertext" else INTEGERS
+    last, kind = str(size - 1), CIPHERTEXT if op in OF_CIPHERTEXTS else INTEGERS
     body = OPS[op].replace("last_RANK", last).replace("first_RANK", "0")
     body = body.replace("LAST", last).replace("TYPE", kind)
     text = f"""
@@ -110,7 +114,7 @@ def run_in_new_group(op: str, members: tuple[int, ...], index: int = 0) -> Told:
     backend = OperationBackend(named_resources=bound)
     executable = backend.link(Compilation(program(op, len(members))))
     x = torch.arange(1 << 21 if op == "send" else 7)
-    if op == "all_reduce_add_ciphertext":
+    if op in OF_CIPHERTEXTS:
         x = residues(group.rank, 2, LIMBS, 16)
     began = time.monotonic()
     told = tell(executable.run, x, torch.arange(3), index)
@@ -204,7 +208,7 @@ def check(op: str, rank: int, members: Sequence[int], told: Told, reason: str = 
 STOPPED = [
     pytest.param(("recv", "send", "part"), id="some"),
     pytest.param(tuple(OPS)[:7], id="others", marks=pytest.mark.long),
-    pytest.param((*tuple(OPS)[7:10], "split"), id="more", marks=pytest.mark.long),
+    pytest.param((*tuple(OPS)[7:11], "split"), id="more", marks=pytest.mark.long),
 ]
 
 
@@ -225,7 +229,7 @@ KILLED = [
             ("all_reduce_add_ciphertext", "recv", "send"),
             ("part", "all_gather", "broadcast"),
             ("split", "gather", "scatter"),
-            ("reduce", "barrier"),
+            ("reduce", "barrier", "all_reduce_add_ciphertexts"),
         ]
     ),
 ]
